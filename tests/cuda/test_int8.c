@@ -1,32 +1,27 @@
 // Layers on 8-bit integers on a GPU that is not there (fake/): by each of their kernels, with the
 // bits of the emulated engine and of the CPU. Random quantized models: backends/test_int8_layers.
-#include <stdlib.h>
-
-#include "cuda/forced_case.h"
-
-#define LIST(...) \
-  { __VA_ARGS__ }
+#include "cuda/int8_case.h"
 
 typedef struct int8_case {
   graph_case_t graph;
-  int tiles;  // of those of kernels[], which are the first ones
+  int tiles;  // of those of kernels[], which are the first ones; none: int8_direct
 } int8_case_t;
 
-#define ROW(name, inputs, constants, nodes, tiles) \
+#define NODES(name, inputs, constants, nodes, tiles) \
   { {name, 21, inputs, constants, nodes, "y"}, tiles }
 
 // Sizes at which tiles, pieces of 16 and 4 bytes and steps of 128 terms have something left over.
-#define QMATMUL(xt, xz, wt, wz, m, k, n, tiles)                                              \
-  ROW("QLinearMatMul " xt " " wt " " m " x " k " x " n, LIST("x " xt "[" m "," k "]"),       \
-      LIST("xs float[] 0.02", "xz " xt "[] " xz, "w " wt "[" k "," n "]", "ws float[] 0.01", \
-           "wz " wt "[] " wz, "ys float[] 3", "yz uint8[] 100"),                             \
-      LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), tiles)
-#define QCONV(name, x, xz, w, attributes, tiles)                                                 \
-  ROW(name, LIST("x uint8[" x "]"),                                                              \
-      LIST("xs float[] 0.02", "xz uint8[] " xz, "w int8[" w "]",                                 \
-           "ws float[8] 0.01 0.02 0.03 0.01 0.005 0.02 0.01 0.07", "wz int8[8] 0 0 0 0 0 0 0 0", \
-           "ys float[] 0.5", "yz uint8[] 3", "b int32[8] 100 -200 300 0 5000 -6000 7 8"),        \
-      LIST("QLinearConv c x xs xz w ws wz ys yz b -> y" attributes), tiles)
+#define QMATMUL(xt, xz, wt, wz, m, k, n, tiles)                                                \
+  NODES("QLinearMatMul " xt " " wt " " m " x " k " x " n, LIST("x " xt "[" m "," k "]"),       \
+        LIST("xs float[] 0.02", "xz " xt "[] " xz, "w " wt "[" k "," n "]", "ws float[] 0.01", \
+             "wz " wt "[] " wz, "ys float[] 3", "yz uint8[] 100"),                             \
+        LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), tiles)
+#define QCONV(name, x, xz, w, attributes, tiles)                                                   \
+  NODES(name, LIST("x uint8[" x "]"),                                                              \
+        LIST("xs float[] 0.02", "xz uint8[] " xz, "w int8[" w "]",                                 \
+             "ws float[8] 0.01 0.02 0.03 0.01 0.005 0.02 0.01 0.07", "wz int8[8] 0 0 0 0 0 0 0 0", \
+             "ys float[] 0.5", "yz uint8[] 3", "b int32[8] 100 -200 300 0 5000 -6000 7 8"),        \
+        LIST("QLinearConv c x xs xz w ws wz ys yz b -> y" attributes), tiles)
 
 static const char* const kernels[] = {"int8_mma/64x64", "int8_mma/128x64",  "int8_mma/32x64",
                                       "int8_mma/16x64", "int8_mma/128x128", "int8_direct"};
@@ -44,50 +39,51 @@ static const int8_case_t rows[] = {
     QMATMUL("int8", "-5", "int8", "7", "65", "48", "40", SOME),
     QMATMUL("int8", "3", "uint8", "130", "9", "300", "65", SOME),
     QMATMUL("uint8", "255", "uint8", "0", "130", "36", "66", SOME),
-    ROW("zero points by column", {"x int8[20,33]"},
-        LIST("xs float[] 0.02", "xz int8[] 9", "w uint8[33,4]", "ws float[4] 0.01 0.02 0.03 0.04",
-             "wz uint8[4] 0 255 128 3", "ys float[] 3", "yz int8[] -100"),
-        LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), SOME),
-    ROW("two activations", LIST("x uint8[2,3,20,36]", "w int8[2,3,36,70]"),
-        LIST("xs float[] 0.02", "xz uint8[] 77", "ws float[] 0.01", "wz int8[] -9", "ys float[] 3",
-             "yz uint8[] 100"),
-        LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), SOME),
-    ROW("one right side that is read", LIST("x int8[3,7,32]", "w uint8[32,16]"),
-        LIST("xs float[] 0.02", "xz int8[] 0", "ws float[] 0.01", "wz uint8[] 9", "ys float[] 3",
-             "yz int8[] 0"),
-        LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), SOME),
-    ROW("a matrix of weights for each sample", {"x uint8[3,5,32]"},
-        LIST("xs float[] 0.02", "xz uint8[] 0", "w int8[3,32,10]", "ws float[] 0.01", "wz int8[] 0",
-             "ys float[] 3", "yz uint8[] 100"),
-        LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), ALL),
-    ROW("weights for each sample, zero points", {"x uint8[3,5,33]"},
-        LIST("xs float[] 0.02", "xz uint8[] 50", "w uint8[3,33,10]", "ws float[] 0.01",
-             "wz uint8[] 99", "ys float[] 3", "yz uint8[] 100"),
-        LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), SOME),
-    ROW("MatMulInteger", {"x uint8[4,9,40]"}, LIST("xz uint8[] 3", "w int8[40,24]", "wz int8[] -4"),
-        LIST("MatMulInteger p x w xz wz -> y"), SOME),
-    ROW("MatMulInteger, zero points by column", {"x uint8[4,9,40]"},
-        LIST("xz uint8[] 3", "w int8[40,6]", "wz int8[6] -4 0 127 -128 7 1"),
-        LIST("MatMulInteger p x w xz wz -> y"), SOME),
-    ROW("MatMulInteger, zero points by column in two dimensions", {"x uint8[9,40]"},
-        LIST("xz uint8[] 255", "w uint8[40,6]", "wz uint8[1,6] 255 0 127 128 7 1"),
-        LIST("MatMulInteger p x w xz wz -> y"), SOME),
-    ROW("ConvInteger, zero points by channel", {"x uint8[2,5,9,7]"},
-        LIST("w uint8[4,5,3,3]", "xz uint8[] 200", "wz uint8[4] 255 0 128 3"),
-        LIST("ConvInteger c x w xz wz -> y | pads=1,2,0,1 strides=2,1"), SOME),
-    ROW("MatMulInteger, a zero point that is read", LIST("x uint8[9,40]", "xz uint8[]"),
-        LIST("w uint8[40,24]", "wz uint8[] 140"), LIST("MatMulInteger p x w xz wz -> y"), SOME),
-    ROW("MatMulInteger, signed bytes and a zero point that is read",
-        LIST("x int8[9,33]", "xz int8[]"), {"w int8[33,24]"}, LIST("MatMulInteger p x w xz -> y"),
-        SOME),
-    ROW("MatMulInteger, both sides and a zero point read",
-        LIST("x int8[9,33]", "w int8[33,9]", "xz int8[]"), LIST("wz int8[] 3"),
-        LIST("MatMulInteger p x w xz wz -> y"), SOME),
-    ROW("ConvInteger", {"x uint8[2,5,9,7]"}, LIST("w int8[9,5,3,3]", "xz uint8[] 200"),
-        LIST("ConvInteger c x w xz -> y | pads=1,2,0,1 strides=2,1"), ALL),
-    ROW("ConvInteger, a zero point that is read", LIST("x uint8[1,32,6,5]", "xz uint8[]"),
-        LIST("w uint8[12,32,3,3]", "wz uint8[] 120"),
-        LIST("ConvInteger c x w xz wz -> y | pads=1,1,1,1"), SOME),
+    NODES("zero points by column", {"x int8[20,33]"},
+          LIST("xs float[] 0.02", "xz int8[] 9", "w uint8[33,4]", "ws float[4] 0.01 0.02 0.03 0.04",
+               "wz uint8[4] 0 255 128 3", "ys float[] 3", "yz int8[] -100"),
+          LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), SOME),
+    NODES("two activations", LIST("x uint8[2,3,20,36]", "w int8[2,3,36,70]"),
+          LIST("xs float[] 0.02", "xz uint8[] 77", "ws float[] 0.01", "wz int8[] -9",
+               "ys float[] 3", "yz uint8[] 100"),
+          LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), SOME),
+    NODES("one right side that is read", LIST("x int8[3,7,32]", "w uint8[32,16]"),
+          LIST("xs float[] 0.02", "xz int8[] 0", "ws float[] 0.01", "wz uint8[] 9", "ys float[] 3",
+               "yz int8[] 0"),
+          LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), SOME),
+    NODES("a matrix of weights for each sample", {"x uint8[3,5,32]"},
+          LIST("xs float[] 0.02", "xz uint8[] 0", "w int8[3,32,10]", "ws float[] 0.01",
+               "wz int8[] 0", "ys float[] 3", "yz uint8[] 100"),
+          LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), ALL),
+    NODES("weights for each sample, zero points", {"x uint8[3,5,33]"},
+          LIST("xs float[] 0.02", "xz uint8[] 50", "w uint8[3,33,10]", "ws float[] 0.01",
+               "wz uint8[] 99", "ys float[] 3", "yz uint8[] 100"),
+          LIST("QLinearMatMul p x xs xz w ws wz ys yz -> y"), SOME),
+    NODES("MatMulInteger", {"x uint8[4,9,40]"},
+          LIST("xz uint8[] 3", "w int8[40,24]", "wz int8[] -4"),
+          LIST("MatMulInteger p x w xz wz -> y"), SOME),
+    NODES("MatMulInteger, zero points by column", {"x uint8[4,9,40]"},
+          LIST("xz uint8[] 3", "w int8[40,6]", "wz int8[6] -4 0 127 -128 7 1"),
+          LIST("MatMulInteger p x w xz wz -> y"), SOME),
+    NODES("MatMulInteger, zero points by column in two dimensions", {"x uint8[9,40]"},
+          LIST("xz uint8[] 255", "w uint8[40,6]", "wz uint8[1,6] 255 0 127 128 7 1"),
+          LIST("MatMulInteger p x w xz wz -> y"), SOME),
+    NODES("ConvInteger, zero points by channel", {"x uint8[2,5,9,7]"},
+          LIST("w uint8[4,5,3,3]", "xz uint8[] 200", "wz uint8[4] 255 0 128 3"),
+          LIST("ConvInteger c x w xz wz -> y | pads=1,2,0,1 strides=2,1"), SOME),
+    NODES("MatMulInteger, a zero point that is read", LIST("x uint8[9,40]", "xz uint8[]"),
+          LIST("w uint8[40,24]", "wz uint8[] 140"), LIST("MatMulInteger p x w xz wz -> y"), SOME),
+    NODES("MatMulInteger, signed bytes and a zero point that is read",
+          LIST("x int8[9,33]", "xz int8[]"), {"w int8[33,24]"}, LIST("MatMulInteger p x w xz -> y"),
+          SOME),
+    NODES("MatMulInteger, both sides and a zero point read",
+          LIST("x int8[9,33]", "w int8[33,9]", "xz int8[]"), LIST("wz int8[] 3"),
+          LIST("MatMulInteger p x w xz wz -> y"), SOME),
+    NODES("ConvInteger", {"x uint8[2,5,9,7]"}, LIST("w int8[9,5,3,3]", "xz uint8[] 200"),
+          LIST("ConvInteger c x w xz -> y | pads=1,2,0,1 strides=2,1"), ALL),
+    NODES("ConvInteger, a zero point that is read", LIST("x uint8[1,32,6,5]", "xz uint8[]"),
+          LIST("w uint8[12,32,3,3]", "wz uint8[] 120"),
+          LIST("ConvInteger c x w xz wz -> y | pads=1,1,1,1"), SOME),
     QCONV("1x1", "2,16,5,6", "0", "8,16,1,1", "", ALL),
     QCONV("3x3, pads", "1,16,7,9", "131", "8,16,3,3", " | pads=1,0,1,2", ALL),
     QCONV("few channels", "1,3,11,13", "7", "8,3,5,5", " | pads=2,2,2,2 strides=2,3", ALL),
@@ -101,16 +97,6 @@ static const int8_case_t rows[] = {
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
-// All of a type's numbers, the ends more often.
-static void fill(assay_tensor_t* t, uint64_t* state) {
-  for (int64_t i = 0; i < t->size; i++) {
-    const double x = graph_case_random(state);
-    const int64_t byte = (int64_t)((x + 1) * 160) - 32;  // -32 to 287
-    const int64_t within = byte < 0 ? 0 : byte > 255 ? 255 : byte;
-    assay_i64(t)[i] = t->type == ASSAY_TYPE_INT8 ? within - 128 : within;
-  }
-}
-
 static void kernels_give_the_same_bits(void** state) {
   (void)state;
   for (size_t i = 0; i < N_ROWS; i++) {
@@ -119,11 +105,11 @@ static void kernels_give_the_same_bits(void** state) {
     assay_model_t* m = graph_case_model(&c->graph, in);
     uint64_t random = i;
     tactic_run_t want;
-    for (size_t k = 0; in[k]; k++) fill(in[k], &random);
+    for (size_t k = 0; in[k]; k++) int8_case_fill(in[k], &random);
     forced_case_run(m, "emu", NULL, in, &want);
     forced_case_compare(c->graph.name, &want, m, "cpu", NULL, in);
     for (size_t k = 0; k < N_KERNELS; k++)
-      if ((int)k < c->tiles || k == N_KERNELS - 1)
+      if (c->tiles ? (int)k < c->tiles : k == N_KERNELS - 1)
         forced_case_compare(c->graph.name, &want, m, "cuda", kernels[k], in);
     tactic_case_release(&want);
     graph_case_release(in);
@@ -131,9 +117,101 @@ static void kernels_give_the_same_bits(void** state) {
   }
 }
 
+// ---- layers without a product -------------------------------------------------------------------
+
+#define POINTWISE(name, inputs, constants, ...) \
+  { name, 21, inputs, constants, {__VA_ARGS__}, "y" }
+#define TWO                                                                                  \
+  "xs float[] 0.02", "xz int8[] 5", "zs float[] 0.011", "zz uint8[] 200", "ys float[] 0.03", \
+      "yz int8[] -9"
+#define NORM(c) \
+  "g float[" c "] positive", "b float[" c "]", "mean float[" c "]", "var float[" c "] positive"
+
+static const graph_case_t pointwise[] = {
+    POINTWISE("quantized", {"x float[3,67]"}, LIST(TWO), "QuantizeLinear q x ys yz -> y"),
+    POINTWISE("floats", {"x int8[5,41]"}, LIST(TWO), "DequantizeLinear d x xs xz -> y"),
+    POINTWISE("a sum", LIST("x int8[2,8,5,3]", "z uint8[2,8,5,3]"), LIST(TWO),
+              "DequantizeLinear dx x xs xz -> xf", "DequantizeLinear dz z zs zz -> zf",
+              "Add a xf zf -> h", "QuantizeLinear q h ys yz -> y"),
+    POINTWISE("a sum, an odd number", LIST("x int8[3,7,5]", "z uint8[3,7,5]"), LIST(TWO),
+              "DequantizeLinear dx x xs xz -> xf", "DequantizeLinear dz z zs zz -> zf",
+              "Add a xf zf -> h", "Relu r h -> g", "QuantizeLinear q g ys yz -> y"),
+    POINTWISE("a product by channel", LIST("x int8[2,8,5,3]", "z uint8[2,8,1,1]"), LIST(TWO),
+              "DequantizeLinear dx x xs xz -> xf", "DequantizeLinear dz z zs zz -> zf",
+              "Mul a xf zf -> h", "QuantizeLinear q h ys yz -> y"),
+    POINTWISE("functions", LIST("x int8[33]", "z uint8[33]"), LIST(TWO),
+              "DequantizeLinear dx x xs xz -> xf", "DequantizeLinear dz z zs zz -> zf",
+              "Sigmoid f xf -> h", "Mul a h zf -> g", "QuantizeLinear q g ys yz -> y"),
+    POINTWISE("by channels side by side", {"x int8[2,8,5,3]"}, LIST(TWO, NORM("8")),
+              "DequantizeLinear dx x xs xz -> xf", "BatchNormalization n xf g b mean var -> h",
+              "QuantizeLinear q h ys yz -> y"),
+    POINTWISE("by six channels", {"x int8[2,6,5,3]"}, LIST(TWO, NORM("6")),
+              "DequantizeLinear dx x xs xz -> xf", "BatchNormalization n xf g b mean var -> h",
+              "QuantizeLinear q h ys yz -> y"),
+};
+
+static void compare_pointwise(const graph_case_t* c, void (*fill)(assay_tensor_t* t, double scale),
+                              double scale) {
+  assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+  assay_model_t* m = graph_case_model(c, in);
+  uint64_t random = 3;
+  tactic_run_t want;
+  for (size_t k = 0; in[k]; k++)
+    if (fill)
+      fill(in[k], scale);
+    else
+      int8_case_fill(in[k], &random);
+  forced_case_run(m, "emu", NULL, in, &want);
+  forced_case_compare(c->name, &want, m, "cuda", "int8_pointwise", in);
+  tactic_case_release(&want);
+  graph_case_release(in);
+  assay_model_release(m);
+}
+
+static void layers_without_a_product(void** state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof pointwise / sizeof *pointwise; i++)
+    compare_pointwise(&pointwise[i], NULL, 0);
+}
+
+// At and beside what lies halfway between two integers, and whatever no integer is near.
+enum { BESIDE = 3, HALVES = 800 };
+static void fill_halves(assay_tensor_t* t, double scale) {
+  static const float specials[] = {0.0F,      -0.0F,      INFINITY,   -INFINITY,  NAN,
+                                   0x1p-149F, -0x1p-130F, 0x1.fp127F, -0x1.fp127F};
+  for (int64_t i = 0; i < t->size; i++) {
+    const int64_t each = 2 * BESIDE + 1, half = i / each - HALVES / 2;
+    float x = (float)(((double)half + 0.5) * scale);
+    for (int64_t k = i % each; k > BESIDE; k--) x = nextafterf(x, INFINITY);
+    for (int64_t k = i % each; k < BESIDE; k++) x = nextafterf(x, -INFINITY);
+    if (i < (int64_t)(sizeof specials / sizeof *specials)) x = specials[i];
+    assay_f64(t)[i] = (double)x;
+  }
+}
+
+// Quotients by scales of all kinds, those whose inverse kernels multiply by, and others.
+static void quotients_have_the_bits_of_divisions(void** state) {
+  static const char* const scales[] = {"0.02",    "0.0117", "1",     "0.33333334",  "1.9999999",
+                                       "1.00001", "3e-18",  "7e17",  "2.5e-30",     "6e-39",
+                                       "3e30",    "0.5",    "1e-10", "0.0078431373"};
+  (void)state;
+  for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+    char scale[64];
+    snprintf(scale, sizeof scale, "s float[] %s", scales[i]);
+    const graph_case_t c = {scale,
+                            21,
+                            {"x float[5600]"},
+                            {scale, i % 2 ? "z uint8[] 130" : "z int8[] -7"},
+                            {"QuantizeLinear q x s z -> y"},
+                            "y"};
+    compare_pointwise(&c, fill_halves, (double)strtof(scales[i], NULL));
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_give_the_same_bits)};
-  const char* platform = getenv("ASSAY_TEST_LIBCUDA");
-  setenv("ASSAY_CUDA_PATH", platform ? platform : ".", 1);
+  const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_give_the_same_bits),
+                                     cmocka_unit_test(layers_without_a_product),
+                                     cmocka_unit_test(quotients_have_the_bits_of_divisions)};
+  product_case_platform();
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

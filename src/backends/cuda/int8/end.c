@@ -46,12 +46,28 @@ static assay_status_t read_source(const assay_sized_layer_t* l, size_t i, int64_
   return bring_floats(l, what, s->channel, m, m, &a->at);
 }
 
+// A float's limit, where that is within what the type holds; else the float by which it is full.
+static float limit_of(const assay_int8_t* q, float limit, float sign) {
+  const float full = sign * 600 * q->scale;  // more than 512 steps, rounded or not
+  if (!q->simple || isnan(limit)) return full;
+  return fabsf(limit) < fabsf(full) ? limit : copysignf(full, limit);
+}
+
+static void read_quantizer(cuda_int8_end_t* e) {
+  const assay_int8_t* q = e->q;
+  e->args.scale = q->quantizes ? q->scale : 1;
+  e->args.whole_zero = q->quantizes ? (int32_t)q->zero : 0;
+  if (!cuda_int8_has_inverse(q)) return;
+  e->args.inverse = 1 / q->scale;
+  e->args.least = limit_of(q, q->low, -1);
+  e->args.most = limit_of(q, q->high, 1);
+}
+
 static assay_status_t read_numbers(const assay_sized_layer_t* l, int64_t m, cuda_int8_end_t* e) {
   const assay_int8_t* q = e->q;
   e->args.low = q->simple ? q->low : -(float)INFINITY;
   e->args.high = q->simple ? q->high : (float)INFINITY;
-  e->args.scale = q->quantizes ? q->scale : 1;
-  e->args.zero = q->zero;
+  read_quantizer(e);
   for (size_t i = 0; i < q->n_steps; i++)
     for (int k = 0; k < 2; k++) e->args.p[i][k] = q->steps[i].p[k];
   for (size_t i = 0; i < q->n_sources; i++) ASSAY_TRY(read_source(l, i, m, e));

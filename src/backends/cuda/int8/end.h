@@ -31,6 +31,9 @@ void cuda_int8_end_fill(const cuda_int8_end_t* e, const assay_device_ptr_t* in,
 
 // ---- within this folder -------------------------------------------------------------------------
 
+// Whether the inverse of the output's scale is a float that kernels may multiply by.
+bool cuda_int8_has_inverse(const assay_int8_t* q);
+
 void cuda_int8_end_print(const assay_int8_t* q, const int8_stream_t* streams, bool short_index,
                          assay_str_t* out);
 

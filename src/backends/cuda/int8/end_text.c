@@ -2,14 +2,16 @@
 #include "backends/cuda/int8/end.h"
 #include "backends/cuda/types.h"
 
+bool cuda_int8_has_inverse(const assay_int8_t* q) {
+  return q->quantizes && q->scale >= 0x1p-60F && q->scale <= 0x1p60F;
+}
+
 static void print_type(const assay_int8_t* q, bool short_index, assay_str_t* text) {
-  const bool is_unsigned = q->type == ASSAY_TYPE_UINT8;
   assay_str_printf(text, "#include \"types.h\"\ntypedef %s index_t;\n#define INT8_QUANTIZES %d\n",
                    short_index ? "uint32_t" : "int64_t", q->quantizes);
-  assay_str_printf(text, "#define INT8_OUT %s\n",
-                   !q->quantizes ? "float" : cuda_whole_name(q->type));
-  assay_str_printf(text, "#define INT8_LOW %s\n#define INT8_HIGH %s\n",
-                   is_unsigned ? "0.0F" : "-128.0F", is_unsigned ? "255.0F" : "127.0F");
+  assay_str_printf(text, "#define INT8_OUT %s\n#define INT8_SIGNED %d\n#define INT8_INVERSE %d\n",
+                   !q->quantizes ? "float" : cuda_whole_name(q->type), q->type == ASSAY_TYPE_INT8,
+                   cuda_int8_has_inverse(q));
   if (!q->simple) assay_str_append(text, "#define INT8_HAS_STEPS\n");
   assay_str_append(text, "#include \"int8_end.h\"\n");
 }
@@ -18,30 +20,29 @@ static const char* sign_of(const assay_int8_source_t* s) {
   return s->type == ASSAY_TYPE_INT8 ? "signed" : "unsigned";
 }
 
-static void print_source(const assay_int8_t* q, const int8_stream_t* s, size_t i,
-                         assay_str_t* text) {
-  const assay_int8_source_t* source = &q->sources[i];
-  const int n = (int)i;
-  assay_str_printf(text, "  const float s%d = ", n);
-  if (source->kind == ASSAY_INT8_RESULT)
-    assay_str_append(text, "f;\n");
-  else if (source->kind == ASSAY_INT8_CHANNEL)
-    assay_str_printf(text, "int8_channel(&e->sources[%d], channel);\n", n);
-  else if (source->kind == ASSAY_INT8_SCALAR)
-    assay_str_printf(text, "(float)e->sources[%d].scalar;\n", n);
-  else if (s->whole)
-    assay_str_printf(text, "int8_%s(&e->sources[%d], at);\n", sign_of(source), n);
-  else
-    assay_str_printf(text, "int8_%s(&e->sources[%d], int8_place(&e->sources[%d], at));\n",
-                     sign_of(source), n, n);
+// ---- what is computed of an element's sources ---------------------------------------------------
+
+// Whether the layer reads the source: one operation has two at most.
+static bool is_read(const assay_int8_t* q, size_t i) {
+  return !q->simple || !i || (int)i == q->other;
+}
+
+// Whether it is a number of the element, s0, s1...; scalars are arguments.
+static bool is_number(const assay_int8_t* q, size_t i) {
+  return is_read(q, i) && q->sources[i].kind != ASSAY_INT8_SCALAR;
+}
+
+static void print_scalars(const assay_int8_t* q, assay_str_t* text) {
+  for (size_t i = 0; i < q->n_sources; i++)
+    if (is_read(q, i) && q->sources[i].kind == ASSAY_INT8_SCALAR)
+      assay_str_printf(text, "  const float s%d = (float)e->sources[%d].scalar;\n", (int)i, (int)i);
 }
 
 // One operation in float32.
-static void print_simple(const assay_int8_t* q, const int8_stream_t* streams, assay_str_t* text) {
+static void print_simple(const assay_int8_t* q, assay_str_t* text) {
   static const char* const signs[] = {
       [ASSAY_INT8_ADD] = "+", [ASSAY_INT8_SUB] = "-", [ASSAY_INT8_MUL] = "*"};
-  print_source(q, &streams[0], 0, text);
-  if (q->other > 0) print_source(q, &streams[q->other], (size_t)q->other, text);
+  print_scalars(q, text);
   assay_str_append(text, "  return ");
   if (q->other < 0)
     assay_str_append(text, "s0;\n");
@@ -52,16 +53,13 @@ static void print_simple(const assay_int8_t* q, const int8_stream_t* streams, as
 }
 
 // Nodes in float64, rounded once.
-static void print_steps(const assay_int8_t* q, const int8_stream_t* streams, assay_str_t* text) {
+static void print_steps(const assay_int8_t* q, assay_str_t* text) {
   const int n = (int)q->n_sources;
-  for (int i = 0; i < n; i++) {
-    if (q->sources[i].kind == ASSAY_INT8_SCALAR) {
+  for (int i = 0; i < n; i++)
+    if (q->sources[i].kind == ASSAY_INT8_SCALAR)
       assay_str_printf(text, "  const double v%d = e->sources[%d].scalar;\n", i, i);
-    } else {
-      print_source(q, &streams[i], (size_t)i, text);
+    else
       assay_str_printf(text, "  const double v%d = (double)s%d;\n", i, i);
-    }
-  }
   for (int i = 0; i < (int)q->n_steps; i++) {
     const assay_int8_step_t* s = &q->steps[i];
     assay_str_printf(text, "  const double v%d = int8_do_%s(v%d, ", n + i,
@@ -75,15 +73,103 @@ static void print_steps(const assay_int8_t* q, const int8_stream_t* streams, ass
   assay_str_printf(text, "  return (float)v%d;\n", n + (int)q->n_steps - 1);
 }
 
+static void print_made(const assay_int8_t* q, assay_str_t* text) {
+  assay_str_append(text, "DEVICE float int8_made(");
+  for (size_t i = 0; i < q->n_sources; i++)
+    if (is_number(q, i)) assay_str_printf(text, "float s%d, ", (int)i);
+  assay_str_append(text, "const int8_end_args_t* e) {\n  (void)e;\n");
+  if (q->simple)
+    print_simple(q, text);
+  else
+    print_steps(q, text);
+  assay_str_append(text, "}\n");
+}
+
+// ---- for one element, and for several -----------------------------------------------------------
+
+static void print_source(const assay_int8_t* q, const int8_stream_t* s, int i, assay_str_t* text) {
+  const assay_int8_source_t* source = &q->sources[i];
+  assay_str_printf(text, "  const float s%d = ", i);
+  if (source->kind == ASSAY_INT8_RESULT)
+    assay_str_append(text, "f;\n");
+  else if (source->kind == ASSAY_INT8_CHANNEL)
+    assay_str_printf(text, "int8_channel(&e->sources[%d], channel);\n", i);
+  else if (s->whole)
+    assay_str_printf(text, "int8_%s(&e->sources[%d], at);\n", sign_of(source), i);
+  else
+    assay_str_printf(text, "int8_%s(&e->sources[%d], int8_place(&e->sources[%d], at));\n",
+                     sign_of(source), i, i);
+}
+
+// Whether a source's bytes lie as those of the output do, so that several are read at once.
+static bool is_word(const assay_int8_t* q, const int8_stream_t* streams, size_t i) {
+  return is_number(q, i) && q->sources[i].kind == ASSAY_INT8_OPERAND && streams[i].whole;
+}
+
+static void print_words(const assay_int8_t* q, const int8_stream_t* streams, assay_str_t* text) {
+  assay_str_append(text, "typedef struct int8_words {\n  uint32_t none;\n");
+  for (size_t i = 0; i < q->n_sources; i++)
+    if (is_word(q, streams, i)) assay_str_printf(text, "  uint32_t w%d;\n", (int)i);
+  assay_str_append(text,
+                   "} int8_words_t;\nDEVICE void int8_read(index_t at, const int8_end_args_t* e, "
+                   "int8_words_t* words) {\n  (void)at, (void)e;\n  words->none = 0;\n");
+  for (size_t i = 0; i < q->n_sources; i++)
+    if (is_word(q, streams, i))
+      assay_str_printf(text, "  words->w%d = int8_word(e->sources[%d].at, at);\n", (int)i, (int)i);
+  assay_str_append(text, "}\n");
+}
+
+// s1: an array.
+static void print_sources(const assay_int8_t* q, const int8_stream_t* s, int i, assay_str_t* text) {
+  static const char each[] = "  for (int i = 0; i < INT8_TOGETHER; i++)";
+  const assay_int8_source_t* source = &q->sources[i];
+  if (source->kind == ASSAY_INT8_RESULT) {
+    assay_str_printf(text, "  const float* s%d = f;\n", i);
+    return;
+  }
+  assay_str_printf(text, "  float s%d[INT8_TOGETHER];\n", i);
+  if (source->kind == ASSAY_INT8_CHANNEL)
+    assay_str_printf(text,
+                     "  UNROLL\n%s s%d[i] = int8_channel(&e->sources[%d], channel + (index_t)i);\n",
+                     each, i, i);
+  else if (s->whole)
+    assay_str_printf(text, "  int8_all_%s(&e->sources[%d], words->w%d, s%d);\n", sign_of(source), i,
+                     i, i);
+  else
+    assay_str_printf(text,
+                     "  UNROLL\n%s s%d[i] = int8_%s(&e->sources[%d], "
+                     "int8_place(&e->sources[%d], at + (index_t)i));\n",
+                     each, i, sign_of(source), i, i);
+}
+
+static void print_call(const assay_int8_t* q, const char* element, assay_str_t* text) {
+  assay_str_append(text, "int8_made(");
+  for (size_t i = 0; i < q->n_sources; i++)
+    if (is_number(q, i)) assay_str_printf(text, "s%d%s, ", (int)i, element);
+  assay_str_append(text, "e);\n");
+}
+
 void cuda_int8_end_print(const assay_int8_t* q, const int8_stream_t* streams, bool short_index,
                          assay_str_t* out) {
   print_type(q, short_index, out);
+  print_made(q, out);
   assay_str_append(out,
                    "DEVICE float int8_value(float f, index_t at, index_t channel, const "
-                   "int8_end_args_t* e) {\n  (void)f, (void)at, (void)channel, (void)e;\n");
-  if (q->simple)
-    print_simple(q, streams, out);
-  else
-    print_steps(q, streams, out);
+                   "int8_end_args_t* e) {\n  (void)f, (void)at, (void)channel;\n");
+  for (size_t i = 0; i < q->n_sources; i++)
+    if (is_number(q, i)) print_source(q, &streams[i], (int)i, out);
+  assay_str_append(out, "  return ");
+  print_call(q, "", out);
+  assay_str_append(out, "}\n");
+  print_words(q, streams, out);
+  assay_str_append(
+      out,
+      "DEVICE void int8_values(const float* f, const int8_words_t* words, index_t at, "
+      "index_t channel, const int8_end_args_t* e, float* y) {\n  (void)f, (void)words, "
+      "(void)at, (void)channel;\n");
+  for (size_t i = 0; i < q->n_sources; i++)
+    if (is_number(q, i)) print_sources(q, &streams[i], (int)i, out);
+  assay_str_append(out, "  UNROLL\n  for (int i = 0; i < INT8_TOGETHER; i++) y[i] = ");
+  print_call(q, "[i]", out);
   assay_str_append(out, "}\n");
 }

@@ -1,25 +1,19 @@
-// Products on 8-bit integers, an element a thread (kernels/int8/int8_direct.cu).
+// Convolutions on 8-bit integers, an element a thread (kernels/int8/int8_direct.cu): those that
+// tiles of tensor cores are not for. Others would take a hundred times as long, and to time that as
+// well.
 #include "backends/cuda/int8/product.h"
 
 enum { THREADS = 256 };
 
+// Weights of convolutions are constants.
 static assay_status_t make_of(const assay_sized_layer_t* l, cuda_int8_t* p, assay_kernel_t** out) {
-  const int8_job_t* j = &p->job;
-  int8_product_args_t args = {.product = p->p.args, .zero_x = j->zero_x};
-  assay_str_t options = {0};
-  if (j->weights)
-    ASSAY_TRY(cuda_int8_bring_terms(p, &args));
-  else
-    args.zero_w = j->zero_w;
-  assay_str_printf(&options, "-DW_TYPE=%s", j->weights ? "int16_t" : cuda_whole_name(j->w_type));
-  const cuda_source_t source = {
-      .file = "int8_direct.cu", .kernel = "int8_direct", .options = assay_str_get(&options)};
+  int8_product_args_t args = {.product = p->p.args, .zero_x = p->job.zero_x};
+  const cuda_source_t source = {.file = "int8_direct.cu", .kernel = "int8_direct", .options = ""};
   const cuda_grid_t grid = {.blocks = cuda_blocks_for(l->own, l->out[0].size, THREADS),
-                            .threads = THREADS};
-  assay_status_t st = assay_str_status(&options);
-  if (!st) st = cuda_int8_kernel(l, p, &args, &source, &grid, out);
-  assay_str_deinit(&options);
-  return st;
+                            .threads = THREADS,
+                            .dependent = true};
+  ASSAY_TRY(cuda_int8_bring_terms(p, &args));
+  return cuda_int8_kernel(l, p, &args, &source, &grid, out);
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
@@ -27,7 +21,7 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   bool ok = false;
   ASSAY_TRY(cuda_int8_open(l, &p, &ok));
   if (!ok) return NULL;
-  assay_status_t st = make_of(l, &p, out);
+  assay_status_t st = cuda_int8_has_tiles(&p) ? NULL : make_of(l, &p, out);
   cuda_int8_close(&p);
   return st;
 }

@@ -7,7 +7,6 @@
 static const cuda_tile_t shapes[] = {
     {64, 64, 2, 2}, {128, 64, 4, 1}, {32, 64, 1, 4}, {16, 64, 1, 4}, {128, 128, 4, 2}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes, STEP_BYTES = 128, STAGES = 2, PIECE = 16 };
-enum { FEW = 8 };  // columns or channels of a group that a tile would waste
 
 // Waves of blocks over the multiprocessors: 2048 multiply-adds a clock each, of which larger tiles
 // reach a larger share.
@@ -16,11 +15,6 @@ static double predict(const cuda_own_t* own, const cuda_product_t* p, const cuda
   const double waves = ceil(blocks / own->properties.multiprocessors);
   const double share = 0.7 * s->rows * s->columns / (s->rows * s->columns + 64.0 * 64);
   return 2 + waves * (1 + (double)p->args.k * s->rows * s->columns / (2048 * 1700 * share));
-}
-
-static bool is_for(const cuda_int8_t* p) {
-  const product_args_t* a = &p->p.args;
-  return !p->p.left || a->matrices == 1 || a->n > FEW || a->channels > FEW;
 }
 
 // The last tile has no registers left for sums of x.
@@ -49,7 +43,7 @@ static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* ou
   *out_n = 0;
   ASSAY_TRY(cuda_int8_open(l, &p, &ok));
   if (!ok) return NULL;
-  if (is_for(&p))
+  if (cuda_int8_has_tiles(&p))
     cuda_tile_variants(l, &p.p, shapes, n_shapes(&p), "integers", predict, out, out_n);
   cuda_int8_close(&p);
   return NULL;
@@ -77,6 +71,7 @@ static assay_status_t make_of(const assay_sized_layer_t* l, cuda_int8_t* p, cons
                                 .shared_bytes = shared};
   const cuda_grid_t grid = {.blocks = cuda_tile_blocks(&p->p.args, s),
                             .threads = 32 * s->down * s->across,
+                            .dependent = true,
                             .shared_bytes = shared};
   assay_status_t st = assay_str_status(&options);
   if (!st) st = cuda_int8_kernel(l, p, &args, &source, &grid, out);
@@ -90,7 +85,8 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
   bool ok = false;
   ASSAY_TRY(cuda_int8_open(l, &p, &ok));
   if (!ok) return NULL;
-  const cuda_tile_t* s = is_for(&p) ? cuda_tile_find(&p.p, shapes, n_shapes(&p), v) : NULL;
+  const cuda_tile_t* s =
+      cuda_int8_has_tiles(&p) ? cuda_tile_find(&p.p, shapes, n_shapes(&p), v) : NULL;
   assay_status_t st = s ? make_of(l, &p, s, out) : NULL;
   cuda_int8_close(&p);
   return st;

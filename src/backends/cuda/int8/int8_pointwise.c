@@ -99,11 +99,20 @@ static bool read_quantizer(const assay_sized_layer_t* l, assay_layout_t layout,
 
 // ---- kernels ------------------------------------------------------------------------------------
 
+// Whether elements that lie side by side are of channels that do, or no channel has a say.
+static bool is_together(const int8_pointwise_t* k) {
+  const assay_int8_t* q = k->end.q;
+  bool by_channel = k->reads == READS_SUMS;
+  for (size_t i = 0; i < q->n_sources; i++) by_channel |= q->sources[i].kind == ASSAY_INT8_CHANNEL;
+  return !by_channel || k->args.channels % INT8_TOGETHER == 0;
+}
+
 static assay_status_t load(const assay_sized_layer_t* l, int8_pointwise_t* k) {
   static const char* const types[] = {[ASSAY_TYPE_INT8] = "int8_t", [ASSAY_TYPE_UINT8] = "uint8_t"};
   const char* type = k->reads == READS_SUMS ? types[l->in[k->x].type] : "float";
   assay_str_t options = {0};
-  assay_str_printf(&options, "-DREADS=%d -DX_TYPE=%s", k->reads, type);
+  assay_str_printf(&options, "-DREADS=%d -DX_TYPE=%s -DTOGETHER=%d", k->reads, type,
+                   is_together(k));
   const cuda_source_t source = {.file = "int8_pointwise.cu",
                                 .kernel = "int8_pointwise",
                                 .options = assay_str_get(&options),
@@ -136,7 +145,10 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   ASSAY_TRY(ASSAY_NEW(&k));
   k->base = (assay_kernel_t){.in_place = -1, .enqueue = enqueue, .destroy = destroy};
   k->grid =
-      (cuda_grid_t){.blocks = cuda_blocks_for(l->own, l->out[0].size, THREADS), .threads = THREADS};
+      (cuda_grid_t){.blocks = cuda_blocks_for(
+                        l->own, (l->out[0].size + INT8_TOGETHER - 1) / INT8_TOGETHER, THREADS),
+                    .threads = THREADS,
+                    .dependent = true};
   assay_status_t st = build(l, k, &ok);
   if (st || !ok) return destroy(&k->base), st;
   *out = &k->base;

@@ -61,6 +61,12 @@ assay_status_t cuda_int8_open(const assay_sized_layer_t* l, cuda_int8_t* p, bool
   return st;
 }
 
+bool cuda_int8_has_tiles(const cuda_int8_t* p) {
+  enum { FEW = 8 };  // columns or channels of a group that a tile would waste
+  const product_args_t* a = &p->p.args;
+  return !p->p.left || a->matrices == 1 || a->n > FEW || a->channels > FEW;
+}
+
 void cuda_int8_close(cuda_int8_t* p) { int8_job_close(&p->job); }
 
 // ---- kernels ------------------------------------------------------------------------------------

@@ -16,6 +16,9 @@ assay_status_t cuda_int8_open(const assay_sized_layer_t* l, cuda_int8_t* p,
                               bool* ok) ASSAY_MUST_USE;
 void cuda_int8_close(cuda_int8_t* p);
 
+// Whether tiles of tensor cores are for it: not groups of few columns and channels.
+bool cuda_int8_has_tiles(const cuda_int8_t* p);
+
 // A kernel of it: that of a source, with its options; those that all such kernels have are added.
 // Takes over what the job owns. *out stays NULL where operands lie in another way.
 assay_status_t cuda_int8_kernel(const assay_sized_layer_t* l, cuda_int8_t* p,

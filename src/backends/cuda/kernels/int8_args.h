@@ -5,6 +5,7 @@
 #include "product_args.h"
 
 enum { INT8_ARG_SOURCES = 12, INT8_ARG_STEPS = 20 };
+enum { INT8_TOGETHER = 4 };  // elements that a thread reads and stores at once
 
 // What the pointwise part reads: bytes, of which element i of the output reads element
 // i / block % outer * n + i / inner % n; floats, by channel; or a number.
@@ -20,8 +21,12 @@ typedef struct int8_end_args {
   address_t factor, shift;  // floats, by channel
   int8_source_args_t sources[INT8_ARG_SOURCES];
   double p[INT8_ARG_STEPS][2];
-  float low, high;    // limits of the float
-  float scale, zero;  // of the output
+  float low, high;  // limits of the float
+  float scale;      // of the output
+  int32_t whole_zero;
+  // Where the scale has an inverse (INT8_INVERSE): that, and limits within which nothing of the
+  // type is lost.
+  float inverse, least, most;
 } int8_end_args_t;
 
 // y = sums of (x - zero_x) (w - zero of w) + start. Channels are those of the product's bias.

@@ -3,17 +3,39 @@
 typedef uint32_t index_t;
 #define INT8_QUANTIZES 1
 #define INT8_OUT int8_t
-#define INT8_LOW -128.0F
-#define INT8_HIGH 127.0F
+#define INT8_SIGNED 1
+#define INT8_INVERSE 1
 #define INT8_HAS_STEPS
 #include "int8_end.h"
-DEVICE float int8_value(float f, index_t at, index_t channel, const int8_end_args_t* e) {
-  (void)f, (void)at, (void)channel, (void)e;
-  const float s0 = f;
+DEVICE float int8_made(float s0, float s1, const int8_end_args_t* e) {
+  (void)e;
   const double v0 = (double)s0;
-  const float s1 = int8_unsigned(&e->sources[1], int8_place(&e->sources[1], at));
   const double v1 = (double)s1;
   const double v2 = int8_do_Gelu(v0, 0, e->p[0]);
   const double v3 = int8_do_Add(v2, v1, e->p[1]);
   return (float)v3;
+}
+DEVICE float int8_value(float f, index_t at, index_t channel, const int8_end_args_t* e) {
+  (void)f, (void)at, (void)channel;
+  const float s0 = f;
+  const float s1 = int8_unsigned(&e->sources[1], int8_place(&e->sources[1], at));
+  return int8_made(s0, s1, e);
+}
+typedef struct int8_words {
+  uint32_t none;
+} int8_words_t;
+DEVICE void int8_read(index_t at, const int8_end_args_t* e, int8_words_t* words) {
+  (void)at, (void)e;
+  words->none = 0;
+}
+DEVICE void int8_values(const float* f, const int8_words_t* words, index_t at, index_t channel,
+                        const int8_end_args_t* e, float* y) {
+  (void)f, (void)words, (void)at, (void)channel;
+  const float* s0 = f;
+  float s1[INT8_TOGETHER];
+  UNROLL
+  for (int i = 0; i < INT8_TOGETHER; i++)
+    s1[i] = int8_unsigned(&e->sources[1], int8_place(&e->sources[1], at + (index_t)i));
+  UNROLL
+  for (int i = 0; i < INT8_TOGETHER; i++) y[i] = int8_made(s0[i], s1[i], e);
 }

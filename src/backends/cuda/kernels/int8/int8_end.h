@@ -1,10 +1,17 @@
 // What becomes of the sums of layers on 8-bit integers, as ops/quant/int8.h defines it. The text of
 // a layer (cuda/int8/end_text.c) includes this and says how: INT8_OUT, the output's type;
-// INT8_QUANTIZES, and between INT8_LOW and INT8_HIGH; index_t; INT8_HAS_STEPS, where nodes are
+// INT8_QUANTIZES 1: it is of 8 bits, signed (INT8_SIGNED 1) or not; INT8_INVERSE 1: the inverse of
+// its scale is a normal number, as are those around it; index_t; INT8_HAS_STEPS, where nodes are
 // evaluated in float64; and
 //
 //   float int8_value(float f, index_t at, index_t channel, const int8_end_args_t* e)
 //       What the nodes make of f, for element `at` of the output.
+//   void int8_values(const float* f, const int8_words_t* words, index_t at, index_t channel,
+//                    const int8_end_args_t* e, float* y)
+//       The same of INT8_TOGETHER elements that lie side by side, of channels that do; `at` is a
+//       multiple of their number.
+//   void int8_read(index_t at, const int8_end_args_t* e, int8_words_t* words)
+//       What they read that lies as they do, for int8_values: w1 is that of source 1.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_INT8_END_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_INT8_END_H_
 
@@ -17,15 +24,36 @@ DEVICE index_t int8_place(const int8_source_args_t* s, index_t i) {
   const index_t n = (index_t)s->n;
   return i / (index_t)s->block % (index_t)s->outer * n + i / (index_t)s->inner % n;
 }
-// The difference is exact.
+// Of a byte. The difference is exact.
+DEVICE float int8_of(const int8_source_args_t* s, int32_t byte) {
+  return ((float)byte - s->zero) * s->scale;
+}
 DEVICE float int8_signed(const int8_source_args_t* s, index_t i) {
-  return ((float)GLOBAL(const int8_t, s->at)[i] - s->zero) * s->scale;
+  return int8_of(s, GLOBAL(const int8_t, s->at)[i]);
 }
 DEVICE float int8_unsigned(const int8_source_args_t* s, index_t i) {
-  return ((float)GLOBAL(const uint8_t, s->at)[i] - s->zero) * s->scale;
+  return int8_of(s, GLOBAL(const uint8_t, s->at)[i]);
 }
 DEVICE float int8_channel(const int8_source_args_t* s, index_t channel) {
   return GLOBAL(const float, s->at)[channel];
+}
+
+// Bytes that lie side by side, as one word: the first one is the lowest.
+DEVICE uint32_t int8_word(address_t from, index_t i) {
+  if (from % INT8_TOGETHER == 0) return GLOBAL(const uint32_t, from)[i / INT8_TOGETHER];
+  uint32_t word = 0;
+  UNROLL
+  for (int k = 0; k < INT8_TOGETHER; k++)
+    word |= (uint32_t)GLOBAL(const uint8_t, from)[i + (index_t)k] << (8 * k);
+  return word;
+}
+DEVICE void int8_all_signed(const int8_source_args_t* s, uint32_t word, float* to) {
+  UNROLL
+  for (int i = 0; i < INT8_TOGETHER; i++) to[i] = int8_of(s, (int8_t)(word >> (8 * i) & 255));
+}
+DEVICE void int8_all_unsigned(const int8_source_args_t* s, uint32_t word, float* to) {
+  UNROLL
+  for (int i = 0; i < INT8_TOGETHER; i++) to[i] = int8_of(s, (int32_t)(word >> (8 * i) & 255));
 }
 
 // ---- what it computes ---------------------------------------------------------------------------
@@ -61,15 +89,64 @@ DEVICE float int8_rounded(float x) {
   return (x + shift) - shift;
 }
 
-DEVICE void int8_store(const int8_end_args_t* e, address_t y, index_t at, float x) {
-  const float limited = int8_within(x, e->low, e->high);
-#if INT8_QUANTIZES
-  const float v = limited / e->scale;
-  const float k = int8_rounded(int8_within(v, -512.0F, 512.0F)) + e->zero;
-  const float in_type = v != v ? 0.0F : int8_within(k, INT8_LOW, INT8_HIGH);
-  GLOBAL(INT8_OUT, y)[at] = (INT8_OUT)(int32_t)in_type;
+// The integer that a float becomes, which the type still limits: rne(x / scale) + zero, where the
+// quotient is rounded to float32; 0 of a NaN. Past 512 steps all zero points leave the type.
+#if INT8_INVERSE
+// The quotient to the last bit without a division, with the scale's inverse as near as a float is:
+// a quotient that is off by less than its last place becomes the right one by what is left of x,
+// times the inverse (Markstein; Muller et al., Handbook of Floating-Point Arithmetic, "Newton-
+// Raphson division"). The first product may be off by more, and is made better the same way first.
+// Limits are taken before, where all that is beyond leaves the type: nothing overflows. Quotients
+// so small that they lose bits are 0 in any case.
+DEVICE int32_t int8_steps(const int8_end_args_t* e, float x) {
+  const float within = SMALLER(LARGER(x, e->least), e->most);
+  const float about = within * e->inverse;
+  const float near = FMA(FMA(-about, e->scale, within), e->inverse, about);
+  const float v = FMA(FMA(-near, e->scale, within), e->inverse, near);
+  // Behind this sum the integer is the lower bits.
+  const int32_t k = (int32_t)(bits_of(v + 0x1.8p23F) - bits_of(0x1.8p23F));
+  return x != x ? 0 : k + e->whole_zero;
+}
 #else
-  GLOBAL(INT8_OUT, y)[at] = limited;
+DEVICE int32_t int8_steps(const int8_end_args_t* e, float x) {
+  const float v = int8_within(x, e->low, e->high) / e->scale;
+  const float k = int8_rounded(int8_within(v, -512.0F, 512.0F));
+  return v != v ? 0 : (int32_t)k + e->whole_zero;
+}
+#endif
+
+#if INT8_SIGNED
+#define INT8_PACK pack_s8
+#define INT8_LOW (-128)
+#define INT8_HIGH 127
+#else
+#define INT8_PACK pack_u8
+#define INT8_LOW 0
+#define INT8_HIGH 255
+#endif
+
+DEVICE void int8_store(const int8_end_args_t* e, address_t y, index_t at, float x) {
+#if INT8_QUANTIZES
+  const int32_t k = int8_steps(e, x);
+  GLOBAL(INT8_OUT, y)[at] = (INT8_OUT)(k < INT8_LOW ? INT8_LOW : k > INT8_HIGH ? INT8_HIGH : k);
+#else
+  GLOBAL(INT8_OUT, y)[at] = int8_within(x, e->low, e->high);
+#endif
+}
+
+// The same of INT8_TOGETHER, at a multiple of their bytes.
+DEVICE void int8_store_all(const int8_end_args_t* e, address_t y, index_t at, const float* x) {
+#if INT8_QUANTIZES
+  int32_t k[INT8_TOGETHER];
+  UNROLL
+  for (int i = 0; i < INT8_TOGETHER; i++) k[i] = int8_steps(e, x[i]);
+  const uint32_t words[1] = {INT8_PACK(k)};
+  STORE_4(GLOBAL(INT8_OUT, y) + at, words);
+#else
+  uint32_t words[INT8_TOGETHER];
+  UNROLL
+  for (int i = 0; i < INT8_TOGETHER; i++) words[i] = bits_of(int8_within(x[i], e->low, e->high));
+  STORE_16(GLOBAL(INT8_OUT, y) + at, words);
 #endif
 }
 

@@ -10,7 +10,7 @@
 // Options besides those of int8_product.h: BM x BN, the tile; WM x WN, its warps; X_PIECE: so many
 // terms of a row lie side by side (of one tap, with CONV), at a multiple of so many bytes: 16, 4 or
 // 1; W_PIECE likewise, of a column; 1: W_ALONG_K 0: neighbouring columns lie side by side;
-// W_KNOWN 1: weights are constants; W_ZEROS 1: they have zero points.
+// W_KNOWN 1: weights are constants; W_ZEROS 1: they have zero points; W_TYPE: int8_t or uint8_t.
 #include "int8_product.h"
 
 #define N_THREADS (32 * WM * WN)
@@ -21,9 +21,6 @@
 #define STAGES 2
 #define X_SUMS (!W_KNOWN || W_ZEROS)
 
-#define IS_SIGNED_int8_t 1
-#define IS_SIGNED_uint8_t 0
-#define IS_SIGNED(type) JOINED(IS_SIGNED_, type)
 #if IS_SIGNED(X_TYPE) && IS_SIGNED(W_TYPE)
 #define MMA mma_s8
 #elif IS_SIGNED(X_TYPE)
@@ -192,7 +189,8 @@ DEVICE uint32_t exact(const int8_product_args_t* a, int64_t column, int32_t zero
 }
 
 // Where a sum lies between the two parts of the kernel.
-DEVICE int sum_place(int row, int column) { return row * BN + (column ^ (row & 7) * 8); }
+#define SUM_AT(row, column) ((row)*BN + ((column) ^ ((row)&7) * 8))
+#include "int8_rows.h"
 
 LARGE_KERNEL(int8_mma, int8_product_args_t, N_THREADS) {
   DYNAMIC(uint32_t, stages);
@@ -233,11 +231,8 @@ LARGE_KERNEL(int8_mma, int8_product_args_t, N_THREADS) {
     const int row = down + i * 16 + LANE / 4 + r / 2 * 8;
     const int column = right + j * 8 + 2 * (LANE % 4) + r % 2;
     const int64_t at = t.column + column < p->n ? t.matrix * a.step + t.column + column : -1;
-    stages[sum_place(row, column)] = exact(&a, at, zero_x, &sums, i, j, r);
+    stages[SUM_AT(row, column)] = exact(&a, at, zero_x, &sums, i, j, r);
   }
   SYNC();
-  ROLLED
-  for (int i = THREAD; i < BM * BN; i += N_THREADS)
-    finish_integer(&a, &t, t.row + i / BN, t.column + i % BN, zero_x,
-                   stages[sum_place(i / BN, i % BN)]);
+  finish_rows(&a, &t, zero_x, stages);
 }

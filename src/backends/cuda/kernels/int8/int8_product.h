@@ -1,8 +1,8 @@
 // What the kernels of products on 8-bit integers have in common.
 //
-// Options besides those of product.h: X_TYPE and W_TYPE, those of both sides (int8_t, uint8_t; of
-// weights that lie less their zero points int16_t); ZERO_READ 1: x's zero point is read in each
-// run; END 1: what becomes of the sums is in "program.h", 0: they are the output.
+// Options besides those of product.h: X_TYPE, the left side's (int8_t, uint8_t); ZERO_READ 1: x's
+// zero point is read in each run; END 1: what becomes of the sums is in "program.h", 0: they are
+// the output.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_INT8_PRODUCT_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_INT8_PRODUCT_H_
 
@@ -13,6 +13,10 @@
 #endif
 #include "product.h"
 
+#define IS_SIGNED_int8_t 1
+#define IS_SIGNED_uint8_t 0
+#define IS_SIGNED(type) JOINED(IS_SIGNED_, type)
+
 DEVICE int32_t find_zero(const int8_product_args_t* a) {
 #if ZERO_READ
   return *GLOBAL(const X_TYPE, a->zero_x_at);
@@ -21,15 +25,25 @@ DEVICE int32_t find_zero(const int8_product_args_t* a) {
 #endif
 }
 
+// What is added to a column's sums, modulo 2^32: all but what is due for zero points of the
+// weights.
+DEVICE uint32_t find_start(const int8_product_args_t* a, const tile_t* t, int64_t column,
+                           int32_t zero_x) {
+  const int64_t of_all = t->matrix * a->step + column;
+  uint32_t sum = 0;
+  if (a->start) sum += GLOBAL(const uint32_t, a->start)[of_all];
+  if (a->due) sum -= (uint32_t)zero_x * GLOBAL(const uint32_t, a->due)[of_all];
+  return sum;
+}
+
 // Of sums modulo 2^32, from which all is taken off but what is due for x's zero point where that is
 // read.
 DEVICE void finish_integer(const int8_product_args_t* a, const tile_t* t, int64_t row,
                            int64_t column, int32_t zero_x, uint32_t sum) {
   const product_args_t* p = &a->product;
   if (row >= p->m || column >= p->n) return;
-  const int64_t at = t->y + row * p->y_row + column, of_all = t->matrix * a->step + column;
-  if (a->start) sum += GLOBAL(const uint32_t, a->start)[of_all];
-  if (a->due) sum -= (uint32_t)zero_x * GLOBAL(const uint32_t, a->due)[of_all];
+  const int64_t at = t->y + row * p->y_row + column;
+  sum += find_start(a, t, column, zero_x);
 #if END
   const index_t c = (index_t)(t->matrix * p->bias_step + column), i = (index_t)at;
   const float f = int8_result(&a->end, (int32_t)sum, c);
