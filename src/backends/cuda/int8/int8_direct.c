@@ -13,7 +13,7 @@ static assay_status_t make_of(const assay_sized_layer_t* l, cuda_int8_t* p, assa
                             .threads = THREADS,
                             .dependent = true};
   ASSAY_TRY(cuda_int8_bring_terms(p, &args));
-  return cuda_int8_kernel(l, p, &args, &source, &grid, out);
+  return cuda_int8_kernel(l, p, &args, NULL, &source, &grid, out);
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {

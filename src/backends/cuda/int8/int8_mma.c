@@ -74,7 +74,7 @@ static assay_status_t make_of(const assay_sized_layer_t* l, cuda_int8_t* p, cons
                             .dependent = true,
                             .shared_bytes = shared};
   assay_status_t st = assay_str_status(&options);
-  if (!st) st = cuda_int8_kernel(l, p, &args, &source, &grid, out);
+  if (!st) st = cuda_int8_kernel(l, p, &args, NULL, &source, &grid, out);
   assay_str_deinit(&options);
   return st;
 }

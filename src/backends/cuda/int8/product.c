@@ -1,6 +1,7 @@
 // What products and convolutions on 8-bit integers multiply, and kernels of them.
 #include "backends/cuda/int8/product.h"
 
+#include "backends/cuda/kernels/int8_bulk_args.h"
 #include "backends/cuda/product/read_conv.h"
 #include "base/alloc.h"
 
@@ -75,12 +76,21 @@ typedef struct int8_product_kernel {
   assay_kernel_t base;
   int x, w, zero;  // inputs; -1: none
   int8_product_args_t args;
+  bool has_maps;
+  cuda_bulk_t bulk;
   bool has_end;
   cuda_int8_end_t end;
   assay_arena_t* arena;  // of what the end is read from; NULL: the layer's
   cuda_kernel_t kernel;
   cuda_grid_t grid;
 } int8_product_kernel_t;
+
+static assay_status_t launch_bulk(const int8_product_kernel_t* k, assay_queue_t* q,
+                                  const int8_product_args_t* args) {
+  int8_bulk_args_t all = {.of = *args};
+  ASSAY_TRY(cuda_bulk_map(q, &k->bulk, args->product.x, args->product.w, &all.x, &all.w));
+  return cuda_queue_launch(q, k->kernel, &k->grid, &all);
+}
 
 static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assay_device_ptr_t* in,
                               const assay_device_ptr_t* out, assay_device_ptr_t scratch) {
@@ -92,6 +102,7 @@ static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assa
   if (k->zero >= 0) args.zero_x_at = in[k->zero];
   args.product.y = out[0];
   if (k->has_end) cuda_int8_end_fill(&k->end, in, &args.end);
+  if (k->has_maps) return launch_bulk(k, q, &args);
   return cuda_queue_launch(q, k->kernel, &k->grid, &args);
 }
 
@@ -151,14 +162,17 @@ static assay_status_t load(const assay_sized_layer_t* l, const cuda_int8_t* p,
 }
 
 assay_status_t cuda_int8_kernel(const assay_sized_layer_t* l, cuda_int8_t* p,
-                                const int8_product_args_t* args, const cuda_source_t* source,
-                                const cuda_grid_t* grid, assay_kernel_t** out) {
+                                const int8_product_args_t* args, const cuda_bulk_t* bulk,
+                                const cuda_source_t* source, const cuda_grid_t* grid,
+                                assay_kernel_t** out) {
   int8_product_kernel_t* k = NULL;
   bool ok = false;
   ASSAY_TRY(ASSAY_NEW(&k));
   k->base = (assay_kernel_t){.in_place = -1, .enqueue = enqueue, .destroy = destroy};
   k->args = *args;
   k->grid = *grid;
+  k->has_maps = bulk != NULL;
+  if (bulk) k->bulk = *bulk;
   k->x = p->p.x;
   k->w = p->p.w;
   k->zero = p->job.zero_input;

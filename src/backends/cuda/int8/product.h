@@ -3,7 +3,7 @@
 #define ASSAY_BACKENDS_CUDA_INT8_PRODUCT_H_
 
 #include "backends/cuda/int8/end.h"
-#include "backends/cuda/product/product.h"
+#include "backends/cuda/product/bulk.h"
 
 // What a layer multiplies.
 typedef struct cuda_int8 {
@@ -20,10 +20,12 @@ void cuda_int8_close(cuda_int8_t* p);
 bool cuda_int8_has_tiles(const cuda_int8_t* p);
 
 // A kernel of it: that of a source, with its options; those that all such kernels have are added.
-// Takes over what the job owns. *out stays NULL where operands lie in another way.
+// bulk: how the copy engine brings both sides, for a kernel that takes int8_bulk_args_t; NULL:
+// threads do. Takes over what the job owns. *out stays NULL where operands lie in another way.
 assay_status_t cuda_int8_kernel(const assay_sized_layer_t* l, cuda_int8_t* p,
-                                const int8_product_args_t* args, const cuda_source_t* source,
-                                const cuda_grid_t* grid, assay_kernel_t** out) ASSAY_MUST_USE;
+                                const int8_product_args_t* args, const cuda_bulk_t* bulk,
+                                const cuda_source_t* source, const cuda_grid_t* grid,
+                                assay_kernel_t** out) ASSAY_MUST_USE;
 
 // Constant weights for a kernel, and what goes with them: args' product.w and its steps, start, due
 // and zeros.
