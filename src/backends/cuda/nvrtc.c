@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/shown.h"
 
-enum { MAX_HEADERS = 64, MAX_OPTIONS = 48, LOG_BYTES = 1500 };
+enum { MAX_HEADERS = 128, MAX_OPTIONS = 48, LOG_BYTES = 1500 };
 
 static struct {
   pthread_mutex_t lock;
