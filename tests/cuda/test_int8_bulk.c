@@ -1,6 +1,6 @@
-// Products on 8-bit integers whose tiles the copy engine brings, on a GPU that is not there (fake/),
-// or with ASSAY_TEST_GPU on a real one: all tiles give the bits of the definition, as the emulated
-// engine has it, and of mma.sync.
+// Products on 8-bit integers whose tiles the copy engine brings, on a GPU that is not there
+// (fake/), or with ASSAY_TEST_GPU on a real one: all tiles give the bits of the definition, as the
+// emulated engine has it, and of mma.sync.
 #include "cuda/int8_case.h"
 
 static const char* const kernels[] = {"int8_mma/64x64",   "int8_bulk/64x32",   "int8_bulk/64x64",
@@ -14,26 +14,27 @@ enum { N_KERNELS = sizeof kernels / sizeof *kernels };
 // Numbers of a QLinearMatMul or QLinearConv besides its weights.
 #define NUMBERS(xt, xz, yt, yz) \
   "xs float[] 0.02", "xz " xt "[] " xz, "ys float[] 3", "yz " yt "[] " yz
-#define QMATMUL(xt, xz, wt, wz, yt, m, k, n)                                                      \
-  NODES(xt "[" m "," k "] x " wt "[" k "," n "]", {"x " xt "[" m "," k "]"},                      \
-        LIST(NUMBERS(xt, xz, yt, "3"), "w " wt "[" k "," n "]", "ws float[] 0.01", "wz " wt "[] " wz), \
+#define QMATMUL(xt, xz, wt, wz, yt, m, k, n)                                       \
+  NODES(xt "[" m "," k "] x " wt "[" k "," n "]", {"x " xt "[" m "," k "]"},       \
+        LIST(NUMBERS(xt, xz, yt, "3"), "w " wt "[" k "," n "]", "ws float[] 0.01", \
+             "wz " wt "[] " wz),                                                   \
         {"QLinearMatMul p x xs xz w ws wz ys yz -> y"})
-#define QCONV(name, xt, x, xz, w, m, attributes)                                                 \
-  NODES(name, {"x " xt "[" x "]"},                                                               \
-        LIST(NUMBERS(xt, xz, "int8", "0"), "w int8[" m "," w "]", "ws float[] 0.003",            \
-             "wz int8[] 0", "b int32[" m "]"),                                                   \
+#define QCONV(name, xt, x, xz, w, m, attributes)                                      \
+  NODES(name, {"x " xt "[" x "]"},                                                    \
+        LIST(NUMBERS(xt, xz, "int8", "0"), "w int8[" m "," w "]", "ws float[] 0.003", \
+             "wz int8[] 0", "b int32[" m "]"),                                        \
         {"QLinearConv c x xs xz w ws wz ys yz b -> y" attributes})
 // A convolution between quantizers, scales by channel; behind it what `nodes` make of f.
-#define BETWEEN(name, inputs, constants, ...)                                                     \
-  {                                                                                               \
-    name, 21, inputs, constants,                                                                  \
-        {"DequantizeLinear dx x xs xz -> xf", "DequantizeLinear dw w ws -> wf | axis=0",       \
-         __VA_ARGS__},                                                                            \
-        "y"                                                                                       \
+#define BETWEEN(name, inputs, constants, ...)                                            \
+  {                                                                                      \
+    name, 21, inputs, constants,                                                         \
+        {"DequantizeLinear dx x xs xz -> xf", "DequantizeLinear dw w ws -> wf | axis=0", \
+         __VA_ARGS__},                                                                   \
+        "y"                                                                              \
   }
-#define CHANNELS(n)                                                                        \
-  "xs float[] 0.02", "xz int8[] 0", "ws float[" n "] positive", "ys float[] 0.7", \
-      "yz int8[] -3", "rs float[] 0.05", "rz int8[] 4"
+#define CHANNELS(n)                                                                               \
+  "xs float[] 0.02", "xz int8[] 0", "ws float[" n "] positive", "ys float[] 0.7", "yz int8[] -3", \
+      "rs float[] 0.05", "rz int8[] 4"
 
 static const graph_case_t rows[] = {
     QMATMUL("uint8", "0", "int8", "0", "uint8", "70", "144", "200"),
@@ -47,13 +48,14 @@ static const graph_case_t rows[] = {
           LIST(NUMBERS("int8", "9", "int8", "-100"), "w uint8[128,4]",
                "ws float[4] 0.01 0.02 0.03 0.04", "wz uint8[4] 128 128 128 128"),
           {"QLinearMatMul p x xs xz w ws wz ys yz -> y"}),
-    NODES("batches joined", {"x uint8[3,50,64]"},
-          LIST(NUMBERS("uint8", "7", "int8", "0"), "w int8[64,96]", "ws float[] 0.01", "wz int8[] 0"),
-          {"QLinearMatMul p x xs xz w ws wz ys yz -> y"}),
+    NODES(
+        "batches joined", {"x uint8[3,50,64]"},
+        LIST(NUMBERS("uint8", "7", "int8", "0"), "w int8[64,96]", "ws float[] 0.01", "wz int8[] 0"),
+        {"QLinearMatMul p x xs xz w ws wz ys yz -> y"}),
     NODES("sums alone", {"x uint8[4,39,96]"}, LIST("xz uint8[] 3", "w int8[96,72]"),
           {"MatMulInteger p x w xz -> y"}),
-    NODES("sums alone, an odd number a row", {"x int8[67,32]"}, LIST("xz int8[] -3", "w int8[32,71]"),
-          {"MatMulInteger p x w xz -> y"}),
+    NODES("sums alone, an odd number a row", {"x int8[67,32]"},
+          LIST("xz int8[] -3", "w int8[32,71]"), {"MatMulInteger p x w xz -> y"}),
     NODES("a zero point that is read", LIST("x uint8[70,208]", "xz uint8[]"), {"w int8[208,104]"},
           {"MatMulInteger p x w xz -> y"}),
     NODES("windows and a zero point that is read", LIST("x int8[2,64,6,5]", "xz int8[]"),
@@ -69,6 +71,15 @@ static const graph_case_t rows[] = {
           " | pads=0,1,0,1 strides=3,4"),
     QCONV("5x3 with dilations", "int8", "1,256,13,11", "0", "256,5,3", "32",
           " | pads=4,1,4,3 dilations=2,2"),
+    QCONV("few channels", "uint8", "2,3,19,17", "0", "3,7,7", "32", " | pads=3,2,1,3 strides=2,2"),
+    QCONV("few channels, a zero point around them", "uint8", "2,3,11,9", "77", "3,3,3", "20",
+          " | pads=1,1,1,1"),
+    QCONV("few channels, a negative one", "int8", "1,5,9,11", "-100", "5,3,3", "16",
+          " | pads=2,0,1,1"),
+    QCONV("one channel along one axis", "int8", "1,1,37", "-3", "1,5", "16", " | pads=2,2"),
+    QCONV("patches", "uint8", "2,3,32,48", "128", "3,16,16", "24", " | strides=16,16"),
+    NODES("few channels and a zero point that is read", LIST("x int8[2,3,6,5]", "xz int8[]"),
+          {"w int8[36,3,3,3]"}, {"ConvInteger c x w xz -> y"}),
     QCONV("one axis", "uint8", "2,64,30", "0", "64,3", "48", " | pads=1,1"),
     BETWEEN("a residual and ReLU", LIST("x int8[2,64,9,8]", "r int8[2,72,9,8]"),
             LIST("w int8[72,64,3,3]", CHANNELS("72"), "b float[72]"),
@@ -76,15 +87,18 @@ static const graph_case_t rows[] = {
             "Add a h rf -> g", "Relu u g -> v", "QuantizeLinear q v ys yz -> y"),
     BETWEEN("a residual of other columns", LIST("x int8[1,128,5,5]", "r int8[1,67,5,5]"),
             LIST("w int8[67,128,1,1]", CHANNELS("67")), "Conv c xf wf -> h",
-            "DequantizeLinear dr r rs rz -> rf", "Mul a h rf -> g", "QuantizeLinear q g ys yz -> y"),
+            "DequantizeLinear dr r rs rz -> rf", "Mul a h rf -> g",
+            "QuantizeLinear q g ys yz -> y"),
     BETWEEN("one number a channel", LIST("x int8[2,64,5,7]", "r int8[2,68,1,1]"),
             LIST("w int8[68,64,1,1]", CHANNELS("68")), "Conv c xf wf -> h",
-            "DequantizeLinear dr r rs rz -> rf", "Mul a h rf -> g", "QuantizeLinear q g ys yz -> y"),
+            "DequantizeLinear dr r rs rz -> rf", "Mul a h rf -> g",
+            "QuantizeLinear q g ys yz -> y"),
     BETWEEN("functions behind it", LIST("x int8[2,64,5,7]", "r int8[2,36,5,7]"),
             LIST("w int8[36,64,1,1]", CHANNELS("36")), "Conv c xf wf -> h", "HardSwish f h -> k",
             "DequantizeLinear dr r rs rz -> rf", "Add a k rf -> g", "Clip m g -> v",
             "QuantizeLinear q v ys yz -> y"),
-    BETWEEN("floats", {"x int8[2,64,6,7]"}, LIST("w int8[40,64,3,3]", CHANNELS("40"), "b float[40]"),
+    BETWEEN("floats", {"x int8[2,64,6,7]"},
+            LIST("w int8[40,64,3,3]", CHANNELS("40"), "b float[40]"),
             "Conv c xf wf b -> h | pads=1,1,1,1", "Relu u h -> y"),
     BETWEEN("floats off 16 bytes", {"x int8[1,64,6,7]"}, LIST("w int8[41,64,1,1]", CHANNELS("41")),
             "Conv c xf wf -> y"),
@@ -128,6 +142,11 @@ static void others_are_left_to_others(void** state) {
             {"QLinearMatMul p x xs xz w ws wz ys yz -> y"}),
       NODES("pads and a zero point that is read", LIST("x int8[1,64,6,5]", "xz int8[]"),
             {"w int8[12,64,3,3]"}, {"ConvInteger c x w xz -> y | pads=1,1,1,1"}),
+      NODES("few channels, pads and a zero point that is read",
+            LIST("x int8[1,3,6,5]", "xz int8[]"), {"w int8[12,3,3,3]"},
+            {"ConvInteger c x w xz -> y | pads=1,1,1,1"}),
+      QCONV("few channels, with dilations", "uint8", "1,3,9,11", "0", "3,3,3", "8",
+            " | dilations=2,2"),
       QCONV("pads and a zero point", "uint8", "1,64,7,9", "3", "64,3,3", "8", " | pads=0,0,0,1"),
       QCONV("channels of half a step", "uint8", "1,32,7,9", "0", "32,3,3", "8", ""),
       QCONV("groups", "uint8", "1,128,6,5", "0", "64,3,3", "16", " | group=2"),

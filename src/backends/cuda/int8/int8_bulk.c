@@ -1,8 +1,9 @@
 // Products on 8-bit integers on tensor cores by wgmma whose tiles the copy engine brings
 // (kernels/int8/int8_bulk.cu): a block a tile. sm_90; one matrix of constant weights, whose
-// differences to their zero points are bytes; of convolutions with two axes those whose channels are
-// whole steps, of 128 or 64 terms. The engine brings zeros where windows reach out of the image, so
-// that there x's zero point has to be 0.
+// differences to their zero points are bytes; of convolutions with two axes those whose channels
+// are whole steps, of 128 or 64 terms, and those of few channels, whose windows are gathered
+// (gather.h). The engine brings zeros where windows reach out of the image, so that there x's zero
+// point has to be 0.
 #include <math.h>
 
 #include "backends/cuda/int8/product.h"
@@ -32,19 +33,33 @@ static int find_terms(const cuda_product_t* p) {
   return halves ? 64 : 128;
 }
 
-// *terms: of a step. False: it is none for the copy engine.
-static bool read(const assay_sized_layer_t* l, cuda_int8_t* p, cuda_bulk_t* b, int* terms) {
+// How a layer is multiplied: *as is what it multiplies, perhaps as another product.
+typedef struct bulk_layer {
+  cuda_product_t as;
+  cuda_bulk_t bulk;
+  int terms;  // of a step
+} bulk_layer_t;
+
+// False: it is none for the copy engine. Windows of few channels are gathered, with x's zero point
+// around the image.
+static bool read(const assay_sized_layer_t* l, const cuda_int8_t* p, bulk_layer_t* b) {
   const int8_job_t* j = &p->job;
-  const product_args_t* a = &p->p.args;
-  *b = (cuda_bulk_t){.padded = -1};
+  const product_args_t* a = &b->as.args;
+  *b = (bulk_layer_t){.as = p->p, .bulk.padded = -1};
+  b->as.in = j->x_type;
   if (cuda_own_of(l)->properties.capability != CAPABILITY || !j->weights || !j->fits_int8 ||
       a->matrices != 1 || a->m > INT32_MAX / 2 || a->n > INT32_MAX / 2 || a->k > INT32_MAX / 2)
     return false;
-  p->p.in = j->x_type;
-  cuda_product_join_places(&p->p);
-  *terms = find_terms(&p->p);
-  if (!cuda_bulk_read_left(&p->p, *terms, b)) return false;
-  return !b->windows || !reaches_out(a) || (j->zero_input < 0 && !j->zero_x);
+  const bool known = j->zero_input < 0, leaves = b->as.left && reaches_out(a);
+  cuda_product_join_places(&b->as);
+  const bool gathers = cuda_gather_fits(&b->as) && (known || !leaves);
+  if (gathers) {
+    cuda_gather_join(&b->as);
+    b->as.gather.args.outside = known ? (uint8_t)j->zero_x : 0;
+  }
+  b->terms = find_terms(&b->as);
+  return cuda_bulk_read_left(&b->as, b->terms, &b->bulk) &&
+         (gathers || !leaves || (known && !j->zero_x));
 }
 
 static int64_t steps_of(const cuda_product_t* p) {
@@ -58,60 +73,73 @@ static double predict(const cuda_own_t* own, const cuda_product_t* p, const cuda
   const int64_t blocks = cuda_tile_blocks(&p->args, s);
   const double waves = ceil((double)blocks / own->properties.multiprocessors);
   const double ends = INSTRUCTIONS * s->rows * (double)s->columns / (LANES * 1700);
-  return 1.3 + waves * (0.5 + ends +
-                        (double)steps_of(p) * cuda_bulk_step_us(own, s, find_terms(p), blocks, 1));
+  return 1.3 + cuda_bulk_gather_us(p) +
+         waves * (0.5 + ends +
+                  (double)steps_of(p) * cuda_bulk_step_us(own, s, find_terms(p), blocks, 1));
 }
 
 // ---- kernels ------------------------------------------------------------------------------------
 
 static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* out, size_t* out_n) {
   cuda_int8_t p;
-  cuda_bulk_t b;
-  int terms;
+  bulk_layer_t b;
   bool ok = false;
   *out_n = 0;
   ASSAY_TRY(cuda_int8_open(l, &p, &ok));
   if (!ok) return NULL;
-  if (read(l, &p, &b, &terms))
-    cuda_tile_variants(l, &p.p, shapes, N_SHAPES, "integers", predict, out, out_n);
+  if (read(l, &p, &b))
+    cuda_tile_variants(l, &b.as, shapes, N_SHAPES, "integers", predict, out, out_n);
   cuda_int8_close(&p);
   return NULL;
 }
 
-static void set_tile(const cuda_product_t* p, const product_args_t* packed, const cuda_tile_t* s,
-                     int terms, cuda_bulk_t* b) {
-  b->rows.height = b->places.places = s->rows;
-  b->weights = (cuda_tiles_t){.type = ASSAY_TYPE_INT8,
-                              .columns = p->args.k,
-                              .rows = p->args.n,
-                              .row_step = packed->w_column,
-                              .width = terms,
-                              .height = s->columns};
+// Weights are brought as those of the layer, in the order of its terms, zeros behind each column.
+static assay_status_t bring_weights(const cuda_int8_t* p, const bulk_layer_t* b,
+                                    int8_product_args_t* args) {
+  ASSAY_TRY(cuda_int8_bring_bytes(p, args));
+  const product_args_t packed = args->product;
+  args->product = b->as.args;
+  args->product.w = packed.w;
+  args->product.w_k = packed.w_k;
+  args->product.w_column = packed.w_column;
+  return NULL;
+}
+
+static void set_tile(const product_args_t* a, const cuda_tile_t* s, bulk_layer_t* b) {
+  b->bulk.rows.height = b->bulk.places.places = s->rows;
+  b->bulk.weights = (cuda_tiles_t){.type = ASSAY_TYPE_INT8,
+                                   .columns = a->k,
+                                   .rows = a->n,
+                                   .row_step = a->w_column,
+                                   .width = b->terms,
+                                   .height = s->columns};
 }
 
 static assay_status_t make_of(const assay_sized_layer_t* l, cuda_int8_t* p, const cuda_tile_t* s,
-                              cuda_bulk_t* b, int terms, assay_kernel_t** out) {
+                              bulk_layer_t* b, assay_kernel_t** out) {
   const cuda_own_t* own = cuda_own_of(l);
-  const int step_bytes = (s->rows + s->columns) * terms;
-  const int stages = cuda_bulk_block_stages(own, &p->p, s, steps_of(&p->p), step_bytes);
+  const int step_bytes = (s->rows + s->columns) * b->terms;
+  const int stages = cuda_bulk_block_stages(own, &b->as, s, steps_of(&b->as), step_bytes);
   const int shared = cuda_bulk_block_bytes(stages, step_bytes);
   int8_product_args_t args = {.product = p->p.args, .zero_x = p->job.zero_x};
   assay_str_t options = {0};
   if (shared > own->properties.shared_bytes) return NULL;
-  ASSAY_TRY(cuda_int8_bring_bytes(p, &args));
-  set_tile(&p->p, &args.product, s, terms, b);
+  ASSAY_TRY(bring_weights(p, b, &args));
+  if (b->as.gather.args.rows) ASSAY_TRY(cuda_gather_load(own, &b->as));
+  set_tile(&args.product, s, b);
+  p->p = b->as;
   assay_str_printf(&options, "-DBM=%d -DBN=%d -DBK=%d -DSTAGES=%d -DDOWN_FIRST=%d", s->rows,
-                   s->columns, terms, stages, cuda_bulk_is_down_first(&p->p));
+                   s->columns, b->terms, stages, cuda_bulk_is_down_first(&b->as));
   const cuda_source_t source = {.file = "int8_bulk.cu",
                                 .kernel = "int8_bulk",
                                 .options = assay_str_get(&options),
                                 .shared_bytes = shared};
-  const cuda_grid_t grid = {.blocks = cuda_tile_blocks(&p->p.args, s),
+  const cuda_grid_t grid = {.blocks = cuda_tile_blocks(&b->as.args, s),
                             .threads = cuda_bulk_block_threads(s),
                             .dependent = true,
                             .shared_bytes = shared};
   assay_status_t st = assay_str_status(&options);
-  if (!st) st = cuda_int8_kernel(l, p, &args, b, &source, &grid, out);
+  if (!st) st = cuda_int8_kernel(l, p, &args, &b->bulk, &source, &grid, out);
   assay_str_deinit(&options);
   return st;
 }
@@ -119,14 +147,12 @@ static assay_status_t make_of(const assay_sized_layer_t* l, cuda_int8_t* p, cons
 static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_variant_t* v,
                                    assay_kernel_t** out) {
   cuda_int8_t p;
-  cuda_bulk_t b;
-  int terms;
+  bulk_layer_t b;
   bool ok = false;
   ASSAY_TRY(cuda_int8_open(l, &p, &ok));
   if (!ok) return NULL;
-  const cuda_tile_t* s =
-      read(l, &p, &b, &terms) ? cuda_tile_find(&p.p, shapes, N_SHAPES, v) : NULL;
-  assay_status_t st = s ? make_of(l, &p, s, &b, terms, out) : NULL;
+  const cuda_tile_t* s = read(l, &p, &b) ? cuda_tile_find(&b.as, shapes, N_SHAPES, v) : NULL;
+  assay_status_t st = s ? make_of(l, &p, s, &b, out) : NULL;
   cuda_int8_close(&p);
   return st;
 }

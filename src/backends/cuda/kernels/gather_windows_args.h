@@ -13,9 +13,10 @@ typedef struct gather_windows_args {
   address_t x, y;
   int64_t rows;                    // windows; fewer than 2^31 elements of them
   int64_t x_sample;                // step of a sample, in elements
-  int32_t channels, terms, pitch;  // pitch: of rows of y, a multiple of 8
+  int32_t channels, terms, pitch;  // pitch: of rows of y, a multiple of 16 bytes
+  uint32_t outside;                // an element, where a window leaves the image
   gather_axis_t down, across;
-  // Pieces of eight elements of a row of y; windows of a line, and lines of a sample; terms of a
+  // Pieces of 16 bytes of a row of y; windows of a line, and lines of a sample; terms of a
   // row of a window.
   divisor_t pieces, columns, lines, terms_of_row;
 } gather_windows_args_t;

@@ -146,7 +146,7 @@ assay_status_t cuda_bulk_get(const assay_sized_layer_t* l, const cuda_bulk_t* b,
                              cuda_product_t* p) {
   product_args_t* a = &p->args;
   if (b->split) {
-    if (p->gather.args.rows) ASSAY_TRY(cuda_gather_load(l, p));
+    if (p->gather.args.rows) ASSAY_TRY(cuda_gather_load(cuda_own_of(l), p));
     return cuda_parts_get(l, b->split, &b->parts, &a->w);
   }
   if (p->gather.args.rows) ASSAY_TRY(cuda_gather_get(l, p));

@@ -4,12 +4,16 @@
 #include "backends/cuda/product/constants.h"
 #include "backends/cuda/product/product.h"
 
-enum { THREADS = 256, PIECE_BYTES = 16, STEP_BYTES = 128 };
-static const int64_t max_elements = (int64_t)1 << 27;  // 256 MB
+enum { THREADS = 256, PIECE_BYTES = 16 };
+static const int64_t max_elements = (int64_t)1 << 27;  // 256 MB of 16 bits
 
-static int piece_of(const cuda_product_t* p) {
-  return PIECE_BYTES / (int)assay_kernel_float_bytes(p->in);
+static int bytes_of(const cuda_product_t* p) {
+  const bool is_byte = p->in == ASSAY_TYPE_INT8 || p->in == ASSAY_TYPE_UINT8;
+  return is_byte ? 1 : (int)assay_kernel_float_bytes(p->in);
 }
+// Terms of a step that the copy engine brings of windows as they lie.
+static int step_of(const cuda_product_t* p) { return p->in == ASSAY_TYPE_FLOAT ? 32 : 64; }
+static int piece_of(const cuda_product_t* p) { return PIECE_BYTES / bytes_of(p); }
 static int64_t pitch_of(const cuda_product_t* p) {
   const int piece = piece_of(p);
   return (p->args.k + piece - 1) / piece * piece;
@@ -28,10 +32,9 @@ static bool are_apart(const product_args_t* a) {
 
 bool cuda_gather_fits(const cuda_product_t* p) {
   const product_args_t* a = &p->args;
-  const int piece = piece_of(p), step = STEP_BYTES / PIECE_BYTES * piece;
   bool fits = p->left == CUDA_LEFT_CONV && p->w < 0 && a->matrices == 1 &&
               a->channels == a->x_place && a->k != a->channels &&
-              (a->channels % piece != 0 || (a->channels % step != 0 && are_apart(a))) &&
+              (a->channels % piece_of(p) != 0 || (a->channels % step_of(p) != 0 && are_apart(a))) &&
               a->m <= max_elements / pitch_of(p);
   for (int d = 0; fits && d < PRODUCT_AXES; d++) {
     const product_axis_t* x = &a->axes[d];
@@ -61,6 +64,13 @@ void cuda_gather_join(cuda_product_t* p) {
   a->x_k = 1;
 }
 
+assay_status_t cuda_gather_load(const cuda_own_t* own, cuda_product_t* p) {
+  static const char* const options[] = {[1] = "-DBITS=8", [2] = "-DBITS=16", [4] = "-DBITS=32"};
+  const cuda_source_t source = {
+      .file = "gather_windows.cu", .kernel = "gather_windows", .options = options[bytes_of(p)]};
+  return cuda_function_get(own->functions, &source, &p->gather.kernel);
+}
+
 assay_status_t cuda_gather_get(const assay_sized_layer_t* l, cuda_product_t* p) {
   const gather_windows_args_t* g = &p->gather.args;
   const assay_operand_t* w = assay_sized_input(l, l->layer->nodes[0]->inputs[1]);
@@ -70,14 +80,7 @@ assay_status_t cuda_gather_get(const assay_sized_layer_t* l, cuda_product_t* p) 
                             .taps = g->terms / w->dims[1],
                             .pitch = g->pitch};
   ASSAY_TRY(cuda_taps_get(l, w, &taps, &p->args.w));
-  return cuda_gather_load(l, p);
-}
-
-assay_status_t cuda_gather_load(const assay_sized_layer_t* l, cuda_product_t* p) {
-  const cuda_source_t source = {.file = "gather_windows.cu",
-                                .kernel = "gather_windows",
-                                .options = p->in == ASSAY_TYPE_FLOAT ? "-DBITS=32" : "-DBITS=16"};
-  return cuda_function_get(cuda_own_of(l)->functions, &source, &p->gather.kernel);
+  return cuda_gather_load(cuda_own_of(l), p);
 }
 
 assay_status_t cuda_gather_enqueue(const cuda_own_t* own, const cuda_gather_t* g, assay_queue_t* q,

@@ -14,17 +14,15 @@ typedef struct cuda_gather {
   cuda_kernel_t kernel;
 } cuda_gather_t;
 
-// Whether a product is such a convolution: of one group, two axes, no dilations, constant
-// weights, and a matrix that is not too large.
+// Whether a product is such a convolution: of one group, two axes, no dilations,
+// constant weights, and a matrix that is not too large.
 bool cuda_gather_fits(const struct cuda_product* p);
 // Makes it a product of matrices: its left side will lie in scratch memory, and its weights have
 // zeros behind each row. Weights are not brought yet.
 void cuda_gather_join(struct cuda_product* p);
-// Brings the weights, and compiles the kernel. Errors: NO_MEMORY, DEVICE
+// Compiles the kernel; and brings the weights, of 16 bits. Errors: NO_MEMORY, DEVICE
+assay_status_t cuda_gather_load(const cuda_own_t* own, struct cuda_product* p) ASSAY_MUST_USE;
 assay_status_t cuda_gather_get(const assay_sized_layer_t* l, struct cuda_product* p) ASSAY_MUST_USE;
-// Compiles it, where somebody else brings the weights.
-assay_status_t cuda_gather_load(const assay_sized_layer_t* l,
-                                struct cuda_product* p) ASSAY_MUST_USE;
 assay_status_t cuda_gather_enqueue(const cuda_own_t* own, const cuda_gather_t* g, assay_queue_t* q,
                                    assay_device_ptr_t from, assay_device_ptr_t to) ASSAY_MUST_USE;
 

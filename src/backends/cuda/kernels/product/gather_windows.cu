@@ -1,19 +1,23 @@
-// Windows of a convolution of few channels as rows of a matrix, of elements of BITS, 16 or 32: terms
-// in the order (down, across, channel), zeros behind them and where a window leaves the image. Of a
-// row of the image a window has neighbours only, so that a term costs a comparison and no division.
+// Windows of a convolution of few channels as rows of a matrix, of elements of so many BITS, 32, 16 or 8:
+// terms in the order (down, across, channel), behind them and where a window leaves the image what is
+// said to be there. Of a row of the image a window has neighbours only, so that a term costs a
+// comparison and no division.
 #include "gather_windows_args.h"
 #include "elements.h"
 
-#define PIECE (128 / BITS)
-#if BITS == 16
-typedef uint16_t piece_t;
+#if BITS == 8
+typedef uint8_t gathered_t;
+#elif BITS == 32
+typedef uint32_t gathered_t;
 #else
-typedef uint32_t piece_t;
+typedef uint16_t gathered_t;
 #endif
+#define PIECE (128 / BITS)
+#define OF_WORD (32 / BITS)
 
 KERNEL(gather_windows, gather_windows_args_t, 256) {
-  const piece_t* x = GLOBAL(const piece_t, a.x);
-  piece_t* y = GLOBAL(piece_t, a.y);
+  const gathered_t* x = GLOBAL(const gathered_t, a.x);
+  gathered_t* y = GLOBAL(gathered_t, a.y);
   const int32_t of_row = a.across.kernel * a.channels, width = a.across.in * a.channels;
   const uint32_t all = (uint32_t)a.rows * a.pieces.size;
   WAIT_FOR_INPUTS();
@@ -29,14 +33,14 @@ KERNEL(gather_windows, gather_windows_args_t, 256) {
     int32_t j = k - tap * of_row;
     const int32_t w = (column * a.across.stride - a.across.pad) * a.channels;
     // Where the window's row of the image begins, from which terms are counted.
-    const piece_t* from = x + (int64_t)sample * a.x_sample + (int64_t)h * width + w;
+    const gathered_t* from = x + (int64_t)sample * a.x_sample + (int64_t)h * width + w;
     uint32_t words[4] = {0};
     UNROLL
     for (int e = 0; e < PIECE; e++) {
       const bool inside = k + e < a.terms && (uint32_t)h < (uint32_t)a.down.in &&
                           (uint32_t)(w + j) < (uint32_t)width;
-      const uint32_t element = inside ? from[j] : 0;
-      words[e * BITS / 32] |= element << e * BITS % 32;
+      const uint32_t element = inside ? from[j] : a.outside;
+      words[e / OF_WORD] |= element << e % OF_WORD * BITS;
       const bool last = ++j == of_row;
       h += last;
       from += last ? width : 0;

@@ -1,6 +1,6 @@
 // Products of float32 whose sides are in two parts of tf32 each, x = b + s, b = tf32(x),
-// s = tf32(x - b): s b, b s and b b are added up, of which what is left out is 2^-22 of a term each.
-// A thread takes what it multiplies of the left side into registers and splits it there; the
+// s = tf32(x - b): s b, b s and b b are added up, of which what is left out is 2^-22 of a term
+// each. A thread takes what it multiplies of the left side into registers and splits it there; the
 // weights are split before. What tensor cores cut off is systematic and grows with the sum, so that
 // they add up no more than UNIT terms; these sums are added by float32's own additions, which round
 // to nearest. Source: S. Markidis et al., NVIDIA tensor core programmability, performance and
