@@ -47,7 +47,7 @@ pack() {
   (cd "$folder" && ldd "${programs[@]/#/./}") | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | sort -u |
     grep -vE '/lib(c|m|pthread|dl|rt)\.so|/ld-linux' | xargs -I{} cp -L {} "$folder/lib"
   git rev-parse --short=8 HEAD > "$folder/commit"
-  XZ_OPT=-2 tar -C "$folder" -cJf "$file" .
+  XZ_OPT=-6 tar -C "$folder" -cJf "$file" .
   rm -r "$folder"
   ls -l "$file"
 }

@@ -50,7 +50,7 @@ static bool read_batch(const side_t* x, const side_t* w, int rank, product_args_
 // One right side for all: rows of the batch are rows of one product.
 static void join_batch(product_args_t* a) {
   for (int i = 0; i < a->n_dims; i++)
-    if (a->w_step[i] || !a->x_step[i]) return;
+    if (a->dims[i] > 1 && (a->w_step[i] || !a->x_step[i])) return;
   a->m *= a->matrices;
   a->matrices = 1;
   a->n_dims = 0;
