@@ -785,6 +785,19 @@ static assay_status_t products_of_exact(assay_bound_t* c, sums_t* s, exact_job_t
   return st;
 }
 
+// What a term may lose where a part of one of its factors is less than what parts have bits for:
+// that times the other one.
+static double lost_by_parts(const assay_bound_t* c, const assay_products_t* p) {
+  double most = 0;
+  if (c->rounding->algorithm != ASSAY_ALGORITHM_TF32_3) return 0;
+  for (size_t k = 0; k < p->n_factors; k++) {
+    const assay_tensor_t* x = c->in[p->factors[k]];
+    for (int64_t i = 0; is_float(x) && i < x->size; i++)
+      if (fabs(assay_f64(x)[i]) < (double)INFINITY) most = fmax(most, fabs(assay_f64(x)[i]));
+  }
+  return most * assay_format_info(ASSAY_FORMAT_TF32)->min_subnormal;
+}
+
 assay_status_t assay_bound_products(assay_bound_t* c, const assay_products_t* p) {
   const assay_rounding_t* r = c->rounding;
   sums_t s = {.p = p, .range = assay_format_info(r->accumulator)->max};
@@ -801,8 +814,9 @@ assay_status_t assay_bound_products(assay_bound_t* c, const assay_products_t* p)
                            r->truncates),
                        f = assay_factor_add(assay_factor_add(sum, more), ends);
   // What terms lose below the normal numbers is scaled with their sum.
-  const double tiny = p->terms * assay_bound_tiny(r, joined ? r->compute : r->accumulator) *
-                      (p->scale > 1 ? p->scale : 1);
+  const double least =
+      assay_bound_tiny(r, joined ? r->compute : r->accumulator) + lost_by_parts(c, p);
+  const double tiny = p->terms * least * (p->scale > 1 ? p->scale : 1);
   assay_status_t st = assay_new_array(c->n_in, sizeof *s.in, &s.in);
   if (!st) st = assay_new_array(c->n_out, sizeof *s.out, &s.out);
   if (!st && assay_bound_inputs_exact(c)) {

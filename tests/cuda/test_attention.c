@@ -44,46 +44,46 @@ static const tactic_case_t attentions[] = {
     ATTENTION("odd sizes", "2,3,21,9", "2,3,70,9", ""),
     ATTENTION("one query", "1,4,1,32", "1,4,65,32", ""),
     ATTENTION("causal", "1,2,70,24", "1,2,70,24", " | is_causal=1"),
-    ATTENTION("shared keys", "1,4,9,16", "1,2,12,16", ""),
-    ATTENTION("a cap", "1,1,20,16", "1,1,20,16", " | softcap=2.0"),
-    MASKED("a row of keys", "2,2,9,16", "2,2,33,16", "2,2,33,20", "float[2,1,1,33]", ""),
-    MASKED("pairs of keys", "2,3,19,16", "2,3,134,16", "2,3,134,16", "float[2,1,1,134]", ""),
-    MASKED("pairs in rows", "2,3,19,16", "2,3,70,16", "2,3,70,16", "float[2,3,19,70]", ""),
-    MASKED("a mask of heads", "2,3,19,16", "2,3,70,16", "2,3,70,16", "float[1,3,1,70]", ""),
-    MASKED("rows without pairs", "2,2,18,24", "2,2,81,24", "2,2,81,16", "float[18,81]", ""),
-    MASKED("a number of a query", "2,2,18,16", "2,2,80,16", "2,2,80,32", "float[2,1,18,1]", ""),
-    MASKED("one number", "2,2,18,16", "2,2,34,16", "2,2,34,16", "float[1]", ""),
-    MASKED("bytes in pairs", "2,2,18,16", "2,2,72,16", "2,2,72,16", "bool[2,2,18,72]", ""),
-    MASKED("bytes", "2,2,18,16", "2,2,71,16", "2,2,71,16", "bool[18,71]", ""),
-    MASKED("a byte of a query", "2,2,18,16", "2,2,71,16", "2,2,71,16", "bool[1,2,18,1]", ""),
-    MASKED("shared keys and one mask", "2,4,9,16", "2,2,68,16", "2,2,68,16", "float[9,68]", ""),
-    MASKED("shared keys and masks", "2,4,9,16", "2,2,67,16", "2,2,67,16", "float[2,4,9,67]", ""),
-    MASKED("shared keys and masks of batches", "2,6,9,16", "2,2,67,16", "2,2,67,16",
+    ATTENTION("shared keys", "1,4,9,32", "1,2,12,32", ""),
+    ATTENTION("a cap", "1,1,20,32", "1,1,20,32", " | softcap=2.0"),
+    MASKED("a row of keys", "2,2,9,32", "2,2,33,32", "2,2,33,20", "float[2,1,1,33]", ""),
+    MASKED("pairs of keys", "2,3,19,32", "2,3,134,32", "2,3,134,32", "float[2,1,1,134]", ""),
+    MASKED("pairs in rows", "2,3,19,32", "2,3,70,32", "2,3,70,32", "float[2,3,19,70]", ""),
+    MASKED("a mask of heads", "2,3,19,32", "2,3,70,32", "2,3,70,32", "float[1,3,1,70]", ""),
+    MASKED("rows without pairs", "2,2,18,24", "2,2,81,24", "2,2,81,32", "float[18,81]", ""),
+    MASKED("a number of a query", "2,2,18,32", "2,2,80,32", "2,2,80,32", "float[2,1,18,1]", ""),
+    MASKED("one number", "2,2,18,32", "2,2,34,32", "2,2,34,32", "float[1]", ""),
+    MASKED("bytes in pairs", "2,2,18,32", "2,2,72,32", "2,2,72,32", "bool[2,2,18,72]", ""),
+    MASKED("bytes", "2,2,18,32", "2,2,71,32", "2,2,71,32", "bool[18,71]", ""),
+    MASKED("a byte of a query", "2,2,18,32", "2,2,71,32", "2,2,71,32", "bool[1,2,18,1]", ""),
+    MASKED("shared keys and one mask", "2,4,9,32", "2,2,68,32", "2,2,68,32", "float[9,68]", ""),
+    MASKED("shared keys and masks", "2,4,9,32", "2,2,67,32", "2,2,67,32", "float[2,4,9,67]", ""),
+    MASKED("shared keys and masks of batches", "2,6,9,32", "2,2,67,32", "2,2,67,32",
            "float[2,1,9,67]", ""),
-    MASKED("causal, with a mask", "2,4,19,16", "2,2,19,16", "2,2,19,16", "float[2,4,19,19]",
+    MASKED("causal, with a mask", "2,4,19,32", "2,2,19,32", "2,2,19,32", "float[2,4,19,19]",
            " | is_causal=1"),
-    MASKED("a cap and a mask", "1,2,20,16", "1,2,20,16", "1,2,20,16", "bool[20,20]",
+    MASKED("a cap and a mask", "1,2,20,32", "1,2,20,32", "1,2,20,32", "bool[20,20]",
            " | softcap=2.0"),
-    WRITTEN("windows", "6,2,9,16", "6,2,16,9", "6,2,9,16", ITEMS("m float[3,1,9,9]"),
+    WRITTEN("windows", "6,2,9,32", "6,2,32,9", "6,2,9,32", ITEMS("m float[3,1,9,9]"),
             ITEMS("b float[1,2,9,9]", "there int64[5] 2 3 2 9 9", "back int64[4] 6 2 9 9"),
             ITEMS("Add x s b -> t", "Reshape r t there -> u", "Add z u m -> w5",
                   "Reshape i w5 back -> w4", "Softmax f w4 -> w")),
-    WRITTEN("other dimensions than heads", "2,3,9,16", "2,3,16,40", "2,3,40,16",
+    WRITTEN("other dimensions than heads", "2,3,9,32", "2,3,32,40", "2,3,40,32",
             ITEMS("m float[3,2,9,40]"), ITEMS("there int64[4] 3 2 9 40", "back int64[4] 2 3 9 40"),
             ITEMS("Reshape r s there -> t", "Add a t m -> u", "Reshape i u back -> x",
                   "Softmax f x -> w")),
-    WRITTEN("queries in two dimensions", "2,1,12,16", "2,1,16,40", "2,1,40,16",
+    WRITTEN("queries in two dimensions", "2,1,12,32", "2,1,32,40", "2,1,40,32",
             ITEMS("m float[3,1,40]"), ITEMS("there int64[4] 2 3 4 40", "back int64[4] 2 1 12 40"),
             ITEMS("Reshape r s there -> t", "Add a t m -> u", "Reshape i u back -> x",
                   "Softmax f x -> w")),
-    WRITTEN("three masks", "2,2,19,16", "2,2,16,66", "2,2,66,16",
+    WRITTEN("three masks", "2,2,19,32", "2,2,32,66", "2,2,66,32",
             ITEMS("m float[2,1,1,66]", "c bool[19,66]", "d bool[2,1,19,1]"),
             ITEMS("low float[] -3", "lower float[] -5"),
             ITEMS("Add a s m -> t", "Where h c t low -> u", "Where g d lower u -> x",
                   "Softmax f x -> w")),
     {{"written out",
       17,
-      {"q float[2,2,9,16]", "k float[2,2,16,33]", "v float[2,2,33,16]", "m float[9,33]"},
+      {"q float[2,2,9,32]", "k float[2,2,32,33]", "v float[2,2,33,16]", "m float[9,33]"},
       {"f float[] 0.25"},
       {"MatMul p q k -> s", "Mul n s f -> t", "Add b t m -> u", "Softmax x u -> w",
        "MatMul o w v -> y"},
@@ -122,7 +122,7 @@ static void warps_of_attention_give_the_same_bits(void** state) {
   }
 }
 
-// ---- tf32 ---------------------------------------------------------------------------------------
+// ---- float32 on tensor cores --------------------------------------------------------------------
 
 // Heads that are wider than what tensor cores are asked for, other distances than pieces, operands
 // that come to the products through nodes of the layer.
@@ -136,7 +136,7 @@ static const tactic_case_t more[] = {
 static const tactic_case_t through_nodes = {
     {"through nodes",
      17,
-     {"q float[2,19,3,16]", "k float[2,40,3,16]", "v float[2,40,3,16]", "m float[19,40]"},
+     {"q float[2,19,3,32]", "k float[2,40,3,32]", "v float[2,40,3,32]", "m float[19,40]"},
      {"f float[] 0.3"},
      {"Transpose a q -> q1 | perm=0,2,1,3", "Mul b q1 f -> q2",
       "Transpose c k -> k1 | perm=0,2,3,1", "Transpose d v -> v1 | perm=0,2,1,3",
@@ -168,6 +168,19 @@ static const tactic_case_t wider = {
     1e-5,
     false};
 
+// Sums and values that are not finite, or far from 1: as the emulated engine has them.
+static const tactic_case_t specials[] = {
+    {{"with infinities and NaN",
+      17,
+      {"q float[2,3,20,32]", "k float[2,3,32,70]", "v float[2,3,70,24]"},
+      {0},
+      {"MatMul m q k -> s", "Softmax p s -> p", "MatMul o p v -> y"},
+      "y"},
+     "attention_",
+     1e-5,
+     true},
+};
+
 // No layer is left to the host; every element is within its limits, and near the emulated engine's.
 static void check_tf32(const tactic_case_t* c, const char* tactic) {
   assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
@@ -195,11 +208,41 @@ static void layers_of_tf32_are_on_the_device(void** state) {
   check_tf32(&wider, "attention_fma");
 }
 
-static void same_bits(assay_model_t* m, const char* name, const tactic_run_t* want,
-                      const char* const* kernels, assay_tensor_t* const* in) {
+static void check_fp32(const tactic_case_t* c, assay_fp32_t setting, const char* tactic) {
+  assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+  assay_model_t* m = graph_case_model(&c->graph, in);
+  tactic_run_t want, got;
+  tactic_case_run(m, "emu", ASSAY_FORMAT_FP32, in, &want);
+  op_case_ok(tactic_case_try_in(setting, m, "cuda", ASSAY_FORMAT_FP32, in, &got));
+  if (!tactic_case_is_by(got.tactic, tactic))
+    fail_msg("%s: by %s, not by %s", c->graph.name, got.tactic, tactic);
+  tactic_case_compare(c->graph.name, "fp32", want.out[0], got.out[0], 1e-5);
+  tactic_case_judge(c, setting, m, ASSAY_FORMAT_FP32, in);
+  tactic_case_release(&want);
+  tactic_case_release(&got);
+  graph_case_release(in);
+  assay_model_release(m);
+}
+
+// In the default setting by parts of tf32, where heads are wide enough for its gate.
+static void layers_of_fp32_are_by_parts(void** state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+    const bool narrow = strstr(more[i].graph.name, "narrow keys");
+    check_fp32(&more[i], ASSAY_FP32_TIGHT, narrow ? "attention_fma" : "attention_3xtf32");
+    check_fp32(&more[i], ASSAY_FP32_PLAIN, "attention_fma");
+  }
+  check_fp32(&through_nodes, ASSAY_FP32_TIGHT, "attention_3xtf32");
+  check_fp32(&wider, ASSAY_FP32_TIGHT, "attention_fma");
+  tactic_case_all(specials, sizeof specials / sizeof *specials);
+}
+
+static void same_bits(assay_format_t format, assay_model_t* m, const char* name,
+                      const tactic_run_t* want, const char* const* kernels,
+                      assay_tensor_t* const* in) {
   for (; *kernels; kernels++) {
     tactic_run_t got;
-    forced_case_run_in(ASSAY_FORMAT_TF32, m, "cuda", *kernels, in, &got);
+    forced_case_run_in(format, m, "cuda", *kernels, in, &got);
     assert_string_equal(got.tactic, *kernels);
     if (!tactic_case_identical(want->out[0], got.out[0]))
       fail_msg("%s by %s has other bits", name, got.tactic);
@@ -207,15 +250,22 @@ static void same_bits(assay_model_t* m, const char* name, const tactic_run_t* wa
   }
 }
 
-static void warps_of_tf32_give_the_same_bits(void** state) {
+static void warps_of_float32_give_the_same_bits(void** state) {
   (void)state;
-  static const char* const kernels[] = {"attention_tf32/2", "attention_tf32/1", NULL};
+  static const char* const tf32[] = {"attention_tf32/2", "attention_tf32/1", NULL};
+  static const char* const parts[] = {"attention_3xtf32/2", "attention_3xtf32/1", NULL};
   for (size_t i = 0; i < sizeof attentions / sizeof *attentions; i++) {
     assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+    const char* name = attentions[i].graph.name;
     assay_model_t* m = graph_case_model(&attentions[i].graph, in);
     tactic_run_t want;
     forced_case_run_in(ASSAY_FORMAT_TF32, m, "cuda", "attention_tf32/4", in, &want);
-    same_bits(m, attentions[i].graph.name, &want, kernels, in);
+    same_bits(ASSAY_FORMAT_TF32, m, name, &want, tf32, in);
+    tactic_case_release(&want);
+    forced_case_run_in(ASSAY_FORMAT_FP32, m, "cuda", "attention_3xtf32/4", in, &want);
+    // Narrow heads are none for it.
+    if (tactic_case_is_by(want.tactic, "attention_3xtf32"))
+      same_bits(ASSAY_FORMAT_FP32, m, name, &want, parts, in);
     tactic_case_release(&want);
     graph_case_release(in);
     assay_model_release(m);
@@ -226,7 +276,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(attentions_agree),
                                      cmocka_unit_test(warps_of_attention_give_the_same_bits),
                                      cmocka_unit_test(layers_of_tf32_are_on_the_device),
-                                     cmocka_unit_test(warps_of_tf32_give_the_same_bits)};
+                                     cmocka_unit_test(layers_of_fp32_are_by_parts),
+                                     cmocka_unit_test(warps_of_float32_give_the_same_bits)};
   const char* platform = getenv("ASSAY_TEST_LIBCUDA");
   setenv("ASSAY_CUDA_PATH", platform ? platform : ".", 1);
   tactic_case_backend = "cuda";

@@ -2,7 +2,7 @@
 #include "backends/cuda/attention/warps.h"
 
 static const attention_warps_t of_tf32 = {
-    "attention_tf32.cu", "attention_tf32", ASSAY_TYPE_FLOAT, "tensor", 2, " -DPARTS=1"};
+    "attention_tf32.cu", "attention_tf32", ASSAY_TYPE_FLOAT, "tensor", 2, false, " -DPARTS=1"};
 
 static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* out, size_t* n) {
   *n = 0;

@@ -40,6 +40,7 @@ typedef struct form {
   int size, v_size, keys;
   int piece;  // elements of 16 bytes
   int bytes;  // of an element
+  bool one_block;
 } form_t;
 
 static form_t form_of(const attention_layer_t* a) {
@@ -48,21 +49,24 @@ static form_t form_of(const attention_layer_t* a) {
   f.bytes = wide ? 4 : 2;
   f.piece = 16 / f.bytes;
   f.keys = wide && f.size + f.v_size > FEWER_FROM ? FEWER_KEYS : KEYS;
+  f.one_block = a->kv_len <= f.keys;
   return f;
 }
 
-// Two blocks of keys and values, in the second of which queries lie at first.
-static int shared_bytes(const form_t* f, int warps) {
+// Two blocks of keys and values, in the second of which queries lie at first; or behind those that
+// there are, where they stay.
+static int shared_bytes(const form_t* f, bool stays, int warps) {
   const int keys = f->size + f->piece, stage = f->keys * (keys + f->v_size + f->piece);
   const int queries = QUERIES * warps * keys;
+  if (stays) return f->bytes * ((f->one_block ? 1 : 2) * stage + queries);
   return f->bytes * (stage + (queries > stage ? queries : stage));
 }
 
-static assay_status_t read(const assay_sized_layer_t* l, assay_type_t type, attention_layer_t* a,
-                           bool* ok) {
+assay_status_t cuda_attention_warps_read(const assay_sized_layer_t* l, const attention_warps_t* w,
+                                         attention_layer_t* out, bool* ok) {
   *ok = false;
-  ASSAY_TRY(cuda_attention_read(l, a, ok));
-  *ok = *ok && is_all(a, type) && a->size <= MOST && a->v_size <= MOST;
+  ASSAY_TRY(cuda_attention_read(l, out, ok));
+  *ok = *ok && is_all(out, w->type) && out->size <= MOST && out->v_size <= MOST;
   return NULL;
 }
 
@@ -79,7 +83,7 @@ assay_status_t cuda_attention_warps_variants(const assay_sized_layer_t* l,
   attention_layer_t a;
   bool ok;
   *out_n = 0;
-  ASSAY_TRY(read(l, w->type, &a, &ok));
+  ASSAY_TRY(cuda_attention_warps_read(l, w, &a, &ok));
   for (int i = 0; ok && i < N_SHAPES; i++) {
     assay_variant_t* v = &out[(*out_n)++];
     *v = (assay_variant_t){.numerics = w->numerics,
@@ -95,7 +99,8 @@ static int find_warps(const char* name) {
   return 0;
 }
 
-static void add_options(const attention_layer_t* a, const form_t* f, int warps, assay_str_t* to) {
+static void add_options(const attention_layer_t* a, const attention_warps_t* w, const form_t* f,
+                        int warps, assay_str_t* to) {
   const bool fast = is_in_pieces(a, &a->q, a->size, f->piece) &&
                     is_in_pieces(a, &a->k, a->size, f->piece) &&
                     is_in_pieces(a, &a->v, a->v_size, f->piece);
@@ -104,9 +109,10 @@ static void add_options(const attention_layer_t* a, const form_t* f, int warps, 
   assay_str_printf(
       to,
       " -DT=%s -DSIZE=%d -DV_SIZE=%d -DWHOLE=%d -DFAST=%d -DY_FAST=%d -DKEYS=%d -DONE_BLOCK=%d"
-      " -DWARPS=%d",
+      " -DWARPS=%d -DQ_STAYS=%d%s",
       cuda_type_name(a->q.type), f->size, f->v_size, f->size == a->size && f->v_size == a->v_size,
-      fast, is_in_pieces(a, &a->y, a->v_size, columns), f->keys, a->kv_len <= f->keys, warps);
+      fast, is_in_pieces(a, &a->y, a->v_size, columns), f->keys, f->one_block, warps, w->stays,
+      w->options);
 }
 
 assay_status_t cuda_attention_warps_make(const assay_sized_layer_t* l, const attention_warps_t* w,
@@ -115,14 +121,13 @@ assay_status_t cuda_attention_warps_make(const assay_sized_layer_t* l, const att
   bool ok;
   assay_str_t options = {0};
   const int warps = find_warps(v->name);
-  ASSAY_TRY(read(l, w->type, &a, &ok));
+  ASSAY_TRY(cuda_attention_warps_read(l, w, &a, &ok));
   if (!ok || !warps) return NULL;
   const form_t f = form_of(&a);
-  const int shared = shared_bytes(&f, warps);
+  const int shared = shared_bytes(&f, w->stays, warps);
   if (shared > cuda_own_of(l)->properties.shared_bytes) return NULL;
   cuda_attention_options(&a, &options);
-  add_options(&a, &f, warps, &options);
-  assay_str_printf(&options, "%s", w->options);
+  add_options(&a, w, &f, warps, &options);
   const cuda_source_t source = {.file = w->file,
                                 .kernel = w->kernel,
                                 .options = assay_str_get(&options),

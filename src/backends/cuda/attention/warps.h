@@ -10,9 +10,13 @@ typedef struct attention_warps {
   assay_type_t type;     // of all operands
   const char* numerics;  // of its variants (exec/kernel.h)
   double work;           // of a block of keys, beside that of 16 bits
+  bool stays;            // queries stay in shared memory
   const char* options;   // besides those that all have
 } attention_warps_t;
 
+// *ok: whether a layer is one for this kernel.
+assay_status_t cuda_attention_warps_read(const assay_sized_layer_t* l, const attention_warps_t* w,
+                                         attention_layer_t* out, bool* ok) ASSAY_MUST_USE;
 // How many warps share keys. *out_n 0: the layer is none for this kernel.
 assay_status_t cuda_attention_warps_variants(const assay_sized_layer_t* l,
                                              const attention_warps_t* w, assay_variant_t* out,

@@ -6,7 +6,9 @@
 //
 // Options: T: the type of all; SIZE, V_SIZE: those of heads up to multiples of 16, at most 128;
 // WHOLE 1: they are such multiples; FAST 1: rows of keys and values lie in pieces of 16 bytes;
-// KEYS: of a block, 32 or 64; ONE_BLOCK 1: there are no more keys than a block has; WARPS: 1 to 4.
+// KEYS: of a block, 32 or 64; ONE_BLOCK 1: there are no more keys than a block has; WARPS: 1 to 4;
+// Q_STAYS 1: queries are read from shared memory for each block of keys, behind as many blocks of
+// keys as there are, two at most; 0: they are kept in registers.
 //
 // Who includes this says PIECE, elements of 16 bytes, defines the four functions that are declared
 // below, and calls attend from its kernel.
@@ -105,7 +107,8 @@ DEVICE void read_mask(const query_t* rows, int i, int32_t key, int32_t left, sai
 
 // What a thread has of its warp's queries, two rows of them. m: the largest score so far.
 typedef struct queries {
-  uint32_t of_q[SIZE / TERMS][4];
+  const element_t* q;              // its warp's first row of queries
+  uint32_t of_q[SIZE / TERMS][4];  // Q_STAYS: not there
   float sums[V_SIZE / 8][4], m[2], sum[2];
   query_t rows[2];
   said_t said[MASKS + 1];  // of the block of keys that comes next
@@ -117,6 +120,11 @@ DEVICE void read_early_masks(const attention_args_t* a, queries_t* t, int32_t ke
   UNROLL
   for (int i = 0; i < MASKS && i < EARLY_MASKS; i++)
     read_mask(t->rows, i, own, a->kv_len - own, &t->said[i]);
+}
+
+// The queries of a warp for terms from i * TERMS on.
+DEVICE void read_queries(const queries_t* t, int i, uint32_t* words) {
+  load_matrices(words, t->q + (LANE % 16) * K_STEP + i * TERMS + LANE / 16 * PIECE);
 }
 
 // ---- what of it depends on the type -------------------------------------------------------------
@@ -204,7 +212,8 @@ DEVICE void take_keys(const attention_args_t* a, queries_t* t, int n, int32_t ke
   for (int r = 0; r < 4; r++) t->sums[i][r] += 0.0F;
 }
 
-// stages: two, in shared memory; the queries of all warps find room in either.
+// stages: of keys and values, in shared memory, and where queries lie at first, in the second one
+// or behind all.
 DEVICE void attend(const attention_args_t* a, element_t* stages) {
   const element_t* q = GLOBAL(const element_t, a->q.at);
   const element_t* k = GLOBAL(const element_t, a->k.at);
@@ -220,8 +229,9 @@ DEVICE void attend(const attention_args_t* a, element_t* stages) {
   const starts_t at = find_starts(a, head);
   WAIT_FOR_INPUTS();
   LAUNCH_NEXT();
-  // Queries lie where the second block of keys will.
-  load_rows(&a->q, q, at.q, first, QUERIES, a->q_len, a->size, SIZE, stages + STAGE);
+  element_t* queries = stages + (Q_STAYS && !ONE_BLOCK ? 2 : 1) * STAGE;
+  t.q = queries + own * K_STEP;
+  load_rows(&a->q, q, at.q, first, QUERIES, a->q_len, a->size, SIZE, queries);
   COMMIT_COPIES();
   int32_t key = ONE_BLOCK ? 0 : low / KEYS * KEYS;
   load_rows(&a->k, k, at.k, key, KEYS, a->kv_len, a->size, SIZE, stages);
@@ -235,14 +245,15 @@ DEVICE void attend(const attention_args_t* a, element_t* stages) {
     t.sum[h] = 0;
   }
   read_early_masks(a, &t, key);
+#if !Q_STAYS
   WAIT_COPIES(1);
   SYNC();
   UNROLL
   for (int i = 0; i < SIZE / TERMS; i++) {
-    load_matrices(t.of_q[i],
-                  stages + STAGE + (own + LANE % 16) * K_STEP + i * TERMS + LANE / 16 * PIECE);
+    read_queries(&t, i, t.of_q[i]);
     prepare_queries(t.of_q[i]);
   }
+#endif
   UNROLL
   for (int i = 0; i < V_SIZE / 8; i++) UNROLL
   for (int r = 0; r < 4; r++) t.sums[i][r] = 0;
