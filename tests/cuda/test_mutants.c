@@ -40,7 +40,7 @@ static const char turns_options[] =
 static const char clusters_options[] =
     "-DIN=f16 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=96 -DSTAGES=2 -DTURNED=1 -DW_CONSTANT=0";
 
-// Weights in two parts, one behind the other.
+// Weights in two parts, one after the other.
 static const char parts_options[] =
     "-DIN=f32 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=96 -DSTAGES=4 "
     "-DTURNED=0 -DW_CONSTANT=0 -DW_PARTS=2";

@@ -12,13 +12,13 @@ DEVICE double floor_of(double x) {
   const double t = TRUNC64(x);
   return t > x ? t - 1 : t;
 }
-DEVICE bool is_finite(double x) { return x - x == 0; }
+DEVICE bool is_finite64(double x) { return x - x == 0; }
 
 // x reflected at the two borders until it lies between them; an infinite one is the lower border.
 DEVICE double reflect(double x, double low, double high) {
   const double range = high - low, around = 2 * range;
   if (x >= low && x <= high) return x;
-  if (!(range > 0) || !is_finite(x)) return low;
+  if (!(range > 0) || !is_finite64(x)) return low;
   const double past = x < low ? low - x : x - high;
   double away = FMA64(-TRUNC64(past / around), around, past);
   if (away < 0) away += around;
@@ -90,7 +90,7 @@ DEVICE void find_taps(const grid_sample_args_t* a, int64_t at, int64_t* offset, 
     const double g = (double)LOAD(G)(GLOBAL(const ELEMENT(G), a->grid), at * AXES + AXES - 1 - d);
     const double x = place_of(g, (double)a->sizes[d]), from = floor_of(x);
     const double base = TAPS == 1 ? x : from - (TAPS == 4);
-    weights_of(is_finite(x) ? x - from : x != x ? x : 0, w[d]);
+    weights_of(is_finite64(x) ? x - from : x != x ? x : 0, w[d]);
     UNROLL
     for (int k = 0; k < TAPS; k++) index[d][k] = element_at(base + k, a->sizes[d]);
   }
