@@ -1,6 +1,6 @@
-// Attention of fp32 by parts of tf32 on a GPU that is not there (fake/): its own error beside that of
-// multiply-adds, which is what an accuracy gate promises, on several kinds of data; its limits, and
-// those of layers of tf32, on structured data.
+// Attention of fp32 by parts of tf32 on a GPU that is not there (fake/): its own error beside that
+// of multiply-adds, which is what an accuracy gate promises, on several kinds of data; its limits,
+// and those of layers of tf32, on structured data.
 #include <stdlib.h>
 
 #include "account/bound_data.h"
@@ -15,20 +15,16 @@ typedef struct shape {
   int64_t heads, queries, keys, size, v_size;
 } shape_t;
 
-#define SHAPE(h, q, k, d, e)                                                           \
-  {                                                                                    \
-    #h " heads, " #q " x " #k ", " #d " and " #e " wide",                              \
-        {"Attention",                                                                  \
-         23,                                                                           \
-         {"q float[1," #h "," #q "," #d "]", "k float[1," #h "," #k "," #d "]",        \
-          "v float[1," #h "," #k "," #e "]"},                                          \
-         {0},                                                                          \
-         {"Attention a q k v -> y"},                                                   \
-         "y"},                                                                         \
-        h, q, k, d, e                                                                  \
+#define SHAPE(h, q, k, d, e)                                                    \
+  {                                                                             \
+#h " heads, " #q " x " #k ", " #d " and " #e " wide",                       \
+        {"Attention", 23,                                                       \
+         {"q float[1," #h "," #q "," #d "]", "k float[1," #h "," #k "," #d "]", \
+          "v float[1," #h "," #k "," #e "]" },                                  \
+          {0 }, {"Attention a q k v -> y" }, "y" }, h, q, k, d, e               \
   }
 static const shape_t shapes[] = {
-    SHAPE(2, 33, 197, 64, 64), SHAPE(4, 49, 49, 32, 32), SHAPE(2, 20, 130, 128, 128),
+    SHAPE(2, 33, 197, 64, 64), SHAPE(4, 49, 49, 32, 32),  SHAPE(2, 20, 130, 128, 128),
     SHAPE(2, 20, 40, 24, 16),  SHAPE(2, 16, 600, 64, 64), SHAPE(4, 20, 3, 64, 64),
 };
 
@@ -39,7 +35,8 @@ static const char* const kind_names[] = {"normal", "one sign", "outliers", "shar
 
 static double square(double x) { return x * x; }
 
-static void fill(kind_t kind, int operand, const assay_random_t* r, uint64_t* at, assay_tensor_t* t) {
+static void fill(kind_t kind, int operand, const assay_random_t* r, uint64_t* at,
+                 assay_tensor_t* t) {
   for (int64_t i = 0; i < t->size; i++) {
     double x = assay_random_normal(r, (*at)++);
     if (kind == ONE_SIGN) x = fabs(x);
@@ -88,7 +85,8 @@ static double error_of(const shape_t* s, assay_model_t* m, const char* kernel,
   tactic_run_t r;
   double sum = 0;
   forced_case_run_in(ASSAY_FORMAT_FP32, m, "cuda", kernel, in, &r);
-  if (!tactic_case_is_by(r.tactic, kernel)) fail_msg("%s: by %s, not %s", s->name, r.tactic, kernel);
+  if (!tactic_case_is_by(r.tactic, kernel))
+    fail_msg("%s: by %s, not %s", s->name, r.tactic, kernel);
   const assay_tensor_t* y = r.out[0];
   for (int64_t i = 0; i < y->size; i++) sum += square(assay_f64(y)[i] - truth[i]);
   tactic_case_release(&r);
@@ -177,8 +175,10 @@ static void limits_hold(void** state) {
     for (int f = 0; f < 2; f++) {
       data_t d = {.random = assay_random_make(1, forms[i].name, (uint64_t)f)};
       for (int k = 0; k < PATTERN_COUNT * PATTERN_COUNT; k++) {
-        const pattern_t of_q = (pattern_t)(k % PATTERN_COUNT), of_k = (pattern_t)(k / PATTERN_COUNT);
-        const pattern_t patterns[] = {of_q, of_k, (pattern_t)((k + k / PATTERN_COUNT) % PATTERN_COUNT)};
+        const pattern_t of_q = (pattern_t)(k % PATTERN_COUNT),
+                        of_k = (pattern_t)(k / PATTERN_COUNT);
+        const pattern_t patterns[] = {of_q, of_k,
+                                      (pattern_t)((k + k / PATTERN_COUNT) % PATTERN_COUNT)};
         judge_patterns(&forms[i], formats[f], patterns, &d);
       }
     }

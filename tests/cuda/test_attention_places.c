@@ -236,7 +236,7 @@ static int64_t one_by_one(int64_t number, int n, const int64_t* dims, const int6
   return at;
 }
 
-// As find_starts and find_query do (kernels/attention.h).
+// As find_starts and find_query do (kernels/attention/attention.h).
 static int64_t counted(const attention_args_t* args, int n, uint32_t head, const int64_t* strides) {
   int64_t at = 0;
   for (int d = n - 1; d >= 0; d--) {

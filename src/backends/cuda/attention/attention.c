@@ -44,7 +44,7 @@ assay_status_t cuda_attention_read(const assay_sized_layer_t* l, attention_layer
   return *ok ? cuda_attention_find_window(l, out) : NULL;
 }
 
-// As kernels count kinds (kernels/attention.h).
+// As kernels count kinds (kernels/attention/attention.h).
 static unsigned kinds(const attention_layer_t* a) {
   unsigned all = 0;
   for (int i = 0; i < a->n_masks; i++) {

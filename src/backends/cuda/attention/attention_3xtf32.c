@@ -1,11 +1,12 @@
-// Attention of fp32 on tensor cores by two parts of tf32 of each number (kernels/attention_tf32.cu),
-// where an accuracy gate lets it serve a layer (docs/adr/0012-fp32-settings.md).
+// Attention of fp32 on tensor cores by two parts of tf32 of each number
+// (kernels/attention/attention_tf32.cu), where an accuracy gate lets it serve a layer
+// (docs/adr/0012-fp32-settings.md).
 #include "backends/cuda/attention/warps.h"
 #include "backends/layers/judged.h"
 #include "ops/matmul/tf32_products.h"
 
-static const attention_warps_t of_parts = {"attention_tf32.cu", "attention_tf32", ASSAY_TYPE_FLOAT,
-                                           "3xtf32",            4, true, " -DPARTS=2"};
+static const attention_warps_t of_parts = {
+    "attention_tf32.cu", "attention_tf32", ASSAY_TYPE_FLOAT, "3xtf32", 4, true, " -DPARTS=2"};
 
 enum { MOST = 128, COLUMNS = 32 };
 

@@ -1,4 +1,5 @@
-// Attention in float32 (kernels/attention_fma.cu): layers of fp32, and all that others do not take.
+// Attention in float32 (kernels/attention/attention_fma.cu): layers of fp32, and all that others do
+// not take.
 #include "backends/cuda/attention/attention.h"
 
 enum { QUERIES = 16, THREADS = 128, KEYS = 64, FEW_KEYS = 16 };

@@ -1,4 +1,4 @@
-// Attention of 16-bit floats on tensor cores (kernels/attention_mma.cu).
+// Attention of 16-bit floats on tensor cores (kernels/attention/attention_mma.cu).
 #include "backends/cuda/attention/warps.h"
 
 static const attention_warps_t of_f16 = {

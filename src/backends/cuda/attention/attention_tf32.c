@@ -1,4 +1,4 @@
-// Attention of layers of tf32 on tensor cores (kernels/attention_tf32.cu).
+// Attention of layers of tf32 on tensor cores (kernels/attention/attention_tf32.cu).
 #include "backends/cuda/attention/warps.h"
 
 static const attention_warps_t of_tf32 = {

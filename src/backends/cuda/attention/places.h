@@ -5,7 +5,7 @@
 #include "backends/cuda/kernels/attention_args.h"
 #include "backends/layers/attention.h"
 
-// What kernels are compiled for (kernels/attention.h): of masks, a bit for each.
+// What kernels are compiled for (kernels/attention/attention.h): of masks, a bit for each.
 typedef struct attention_places {
   int n_batch;
   bool wide, grouped, walked;

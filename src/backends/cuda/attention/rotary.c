@@ -1,4 +1,4 @@
-// RotaryEmbedding of ONNX and of com.microsoft (kernels/rotary.cu).
+// RotaryEmbedding of ONNX and of com.microsoft (kernels/attention/rotary.cu).
 #include <string.h>
 
 #include "backends/cuda/kernels/rotary_args.h"

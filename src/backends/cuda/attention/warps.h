@@ -1,4 +1,5 @@
-// Attention on tensor cores (kernels/attention_warps.h): what the tactics of it have in common.
+// Attention on tensor cores (kernels/attention/attention_warps.h): what the tactics of it have in
+// common.
 #ifndef ASSAY_BACKENDS_CUDA_ATTENTION_WARPS_H_
 #define ASSAY_BACKENDS_CUDA_ATTENTION_WARPS_H_
 

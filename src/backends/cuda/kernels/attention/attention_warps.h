@@ -12,8 +12,8 @@
 //
 // Who includes this says PIECE, elements of 16 bytes, defines the four functions that are declared
 // below, and calls attend from its kernel.
-#ifndef ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_WARPS_H_
-#define ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_WARPS_H_
+#ifndef ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_ATTENTION_WARPS_H_
+#define ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_ATTENTION_WARPS_H_
 
 #include "attention.h"
 
@@ -285,4 +285,4 @@ DEVICE void attend(const attention_args_t* a, element_t* stages) {
   }
 }
 
-#endif  // ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_WARPS_H_
+#endif  // ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_ATTENTION_WARPS_H_

@@ -7,8 +7,8 @@
 // ALONG_KEYS: keys lie side by side, else one element is for all; ALONG_QUERIES: queries have their
 // own rows, else one is for all of a head; PAIRED: two keys from an even one on lie at a multiple
 // of their size. WALKED 1: the batch does not divide masks into dimensions, which they count alone.
-#ifndef ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_H_
-#define ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_H_
+#ifndef ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_ATTENTION_H_
+#define ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_ATTENTION_H_
 
 #include "attention_args.h"
 #include "elements.h"
@@ -147,4 +147,4 @@ DEVICE void seen_keys(const attention_args_t* a, int32_t first, int32_t end, int
 #endif
 }
 
-#endif  // ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_H_
+#endif  // ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_ATTENTION_H_
