@@ -114,6 +114,11 @@ def check_other_ways(program, platform):
     expect("build of any bits", said.returncode == 0, said)
     said = assay(program, platform, "parts", "inspect", "plan", "other.plan")
     expect("any bits", tactics(said.stdout).get("second", "").startswith(PARTS), said)
+    # What was measured where bits mattered does not keep others out.
+    said = assay(program, platform, "parts", *build, "--precision", "fp16", "--timing-cache", "mattered")
+    said = assay(program, platform, "parts", *build, "--precision", "fp16", "--no-batch-invariant", "--timing-cache", "mattered")
+    said = assay(program, platform, "parts", "inspect", "plan", "other.plan")
+    expect("any bits behind times of some", tactics(said.stdout).get("second", "").startswith(PARTS), said)
     said = assay(program, platform, "parts", *build, "--precision", "fp16", "--timing-cache", "any")
     said = assay(program, platform, "parts", "inspect", "plan", "other.plan")
     expect("times of any bits", "cublaslt" not in said.stdout and "product_" in said.stdout, said)

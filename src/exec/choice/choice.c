@@ -222,13 +222,13 @@ static assay_status_t make_known(const assay_choice_t* choice, const assay_sized
 }
 
 // Whether a way is a library's that competes, and of which the timings know nothing yet: it came
-// after they were measured. Where kernels are timed, they are all timed again then.
+// after they were measured, or they were measured where its bits mattered and were others. Where
+// kernels are timed, they are all timed again then.
 static bool is_new(const assay_choice_t* c, const assay_way_t* first, const assay_way_t* w,
                    const char* signature) {
   double us;
   bool differs;
-  return c->measure && !assay_ways_trust(c, w->tactic) &&
-         assay_ways_compete(c, first->numerics, w->numerics) &&
+  return c->measure && w->tactic->verify && assay_ways_compete(c, first->numerics, w->numerics) &&
          !assay_choice_knows(c, w, signature, &us, &differs);
 }
 
