@@ -30,6 +30,8 @@ static const graph_case_t rows[] = {
         "Gemm p x w b -> y | transB=1"),
     ROW("weights of the run", LIST("x float[20,72]", "z float[72,40]"), {0}, "MatMul p x z -> y"),
     ROW("batches joined", {"x float[3,50,64]"}, {"w float[64,96]"}, "MatMul p x w -> y"),
+    ROW("a batch of one before others", {"x float[1,3,22,64]"}, {"w float[64,96]"},
+        "MatMul p x w -> y"),
     ROW("1x1", {"x float[2,24,5,6]"}, LIST("w float[72,24,1,1]", "b float[72]"),
         "Conv c x w b -> y"),
     ROW("1x1 with a stride", {"x float[2,64,7,9]"}, {"w float[40,64,1,1]"},
