@@ -1,5 +1,5 @@
 // Attention on a GPU that is not there (fake/): beside the emulated engine and within its bounds;
-// the same bits however many warps share keys.
+// the same bits however many warps or queries share keys.
 #include <stdlib.h>
 
 #include "cuda/forced_case.h"
@@ -181,6 +181,17 @@ static const tactic_case_t specials[] = {
      true},
 };
 
+static const tactic_case_t very_wide = {
+    {"wider than registers take",
+     23,
+     {"q float[1,2,20,20]", "k float[1,2,40,20]", "v float[1,2,40,516]", "m float[20,40]"},
+     {0},
+     {"Attention a q k v m -> y"},
+     "y"},
+    "attention_",
+    1e-5,
+    false};
+
 // No layer is left to the host; every element is within its limits, and near the emulated engine's.
 static void check_tf32(const tactic_case_t* c, const char* tactic) {
   assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
@@ -272,12 +283,57 @@ static void warps_of_float32_give_the_same_bits(void** state) {
   }
 }
 
+// ---- by multiply-adds ---------------------------------------------------------------------------
+
+// However many queries share a block: near the emulated engine's, and the same bits.
+static void check_queries(const tactic_case_t* c, assay_format_t format, double tolerance,
+                          const char* const* kernels) {
+  assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+  assay_model_t* m = graph_case_model(&c->graph, in);
+  tactic_run_t want, first = {0}, got;
+  tactic_case_run(m, "emu", format, in, &want);
+  for (int i = 0; kernels[i]; i++) {
+    forced_case_run_in(format, m, "cuda", kernels[i], in, &got);
+    assert_string_equal(got.tactic, kernels[i]);
+    tactic_case_compare(c->graph.name, got.tactic, want.out[0], got.out[0], tolerance);
+    if (i && !tactic_case_identical(first.out[0], got.out[0]))
+      fail_msg("%s by %s has other bits", c->graph.name, got.tactic);
+    if (i) tactic_case_release(&first);
+    first = got;
+  }
+  tactic_case_release(&first);
+  tactic_case_release(&want);
+  graph_case_release(in);
+  assay_model_release(m);
+}
+
+static void blocks_of_queries_give_the_same_bits(void** state) {
+  (void)state;
+  static const char* const all[] = {"attention_fma/64", "attention_fma/32", "attention_fma/16",
+                                    NULL};
+  static const char* const wide[] = {"attention_fma/wide", NULL};
+  for (size_t i = 0; i < sizeof attentions / sizeof *attentions; i++)
+    check_queries(&attentions[i], ASSAY_FORMAT_FP32, 1e-5, all);
+  for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+    check_queries(&more[i], ASSAY_FORMAT_FP32, 1e-5, all);
+  check_queries(&through_nodes, ASSAY_FORMAT_FP32, 1e-5, all);
+  check_queries(&of_microsoft, ASSAY_FORMAT_FP32, 1e-5, all);
+  check_queries(&wider, ASSAY_FORMAT_FP32, 1e-5, all + 1);
+  check_queries(&very_wide, ASSAY_FORMAT_FP32, 1e-5, wide);
+  // Operands that are converted.
+  check_queries(&of_microsoft, ASSAY_FORMAT_FP16, 0x1p-8, all);
+  check_queries(&wider, ASSAY_FORMAT_BF16, 0x1p-5, all + 1);
+  check_queries(&very_wide, ASSAY_FORMAT_FP16, 0x1p-8, wide);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(attentions_agree),
                                      cmocka_unit_test(warps_of_attention_give_the_same_bits),
                                      cmocka_unit_test(layers_of_tf32_are_on_the_device),
                                      cmocka_unit_test(layers_of_fp32_are_by_parts),
-                                     cmocka_unit_test(warps_of_float32_give_the_same_bits)};
+                                     cmocka_unit_test(warps_of_float32_give_the_same_bits),
+
+                                     cmocka_unit_test(blocks_of_queries_give_the_same_bits)};
   const char* platform = getenv("ASSAY_TEST_LIBCUDA");
   setenv("ASSAY_CUDA_PATH", platform ? platform : ".", 1);
   tactic_case_backend = "cuda";

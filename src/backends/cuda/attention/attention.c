@@ -44,6 +44,17 @@ assay_status_t cuda_attention_read(const assay_sized_layer_t* l, attention_layer
   return *ok ? cuda_attention_find_window(l, out) : NULL;
 }
 
+static int64_t all_distances(const attention_layer_t* a, const attention_view_t* v) {
+  int64_t all = v->at | v->row;
+  for (int i = 0; i < a->n_batch; i++) all |= v->batch[i];
+  return all;
+}
+
+bool cuda_attention_in_pieces(const attention_layer_t* a, const attention_view_t* v, int64_t size,
+                              int64_t piece) {
+  return v->column == 1 && (all_distances(a, v) | size) % piece == 0;
+}
+
 // As kernels count kinds (kernels/attention/attention.h).
 static unsigned kinds(const attention_layer_t* a) {
   unsigned all = 0;

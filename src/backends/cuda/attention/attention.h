@@ -15,6 +15,10 @@ assay_status_t cuda_attention_read(const assay_sized_layer_t* l, attention_layer
 assay_status_t cuda_attention_find_window(const assay_sized_layer_t* l,
                                           attention_layer_t* a) ASSAY_MUST_USE;
 
+// Whether `size` columns lie side by side in pieces, each at a multiple of so many elements.
+bool cuda_attention_in_pieces(const attention_layer_t* a, const attention_view_t* v, int64_t size,
+                              int64_t piece);
+
 // Options of what comes after the scores, which all kernels have.
 void cuda_attention_options(const attention_layer_t* a, assay_str_t* out);
 

@@ -21,18 +21,6 @@ static bool is_all(const attention_layer_t* a, assay_type_t type) {
   return a->q.type == type && a->k.type == type && a->v.type == type && a->y.type == type;
 }
 
-static int64_t all_distances(const attention_layer_t* a, const attention_view_t* v) {
-  int64_t all = v->at | v->row;
-  for (int i = 0; i < a->n_batch; i++) all |= v->batch[i];
-  return all;
-}
-
-// Whether so many columns from a multiple of that on lie side by side at such a multiple.
-static bool is_in_pieces(const attention_layer_t* a, const attention_view_t* v, int64_t size,
-                         int64_t piece) {
-  return v->column == 1 && (all_distances(a, v) | size) % piece == 0;
-}
-
 static int up_to_16(int64_t n) { return (int)((n + 15) / 16 * 16); }
 
 // What follows from a layer's sizes.
@@ -101,9 +89,9 @@ static int find_warps(const char* name) {
 
 static void add_options(const attention_layer_t* a, const attention_warps_t* w, const form_t* f,
                         int warps, assay_str_t* to) {
-  const bool fast = is_in_pieces(a, &a->q, a->size, f->piece) &&
-                    is_in_pieces(a, &a->k, a->size, f->piece) &&
-                    is_in_pieces(a, &a->v, a->v_size, f->piece);
+  const bool fast = cuda_attention_in_pieces(a, &a->q, a->size, f->piece) &&
+                    cuda_attention_in_pieces(a, &a->k, a->size, f->piece) &&
+                    cuda_attention_in_pieces(a, &a->v, a->v_size, f->piece);
   // A thread writes two columns of 16 bits, four of 32.
   const int columns = f->bytes == 4 ? 4 : 2;
   assay_str_printf(
@@ -111,8 +99,8 @@ static void add_options(const attention_layer_t* a, const attention_warps_t* w, 
       " -DT=%s -DSIZE=%d -DV_SIZE=%d -DWHOLE=%d -DFAST=%d -DY_FAST=%d -DKEYS=%d -DONE_BLOCK=%d"
       " -DWARPS=%d -DQ_STAYS=%d%s",
       cuda_type_name(a->q.type), f->size, f->v_size, f->size == a->size && f->v_size == a->v_size,
-      fast, is_in_pieces(a, &a->y, a->v_size, columns), f->keys, f->one_block, warps, w->stays,
-      w->options);
+      fast, cuda_attention_in_pieces(a, &a->y, a->v_size, columns), f->keys, f->one_block, warps,
+      w->stays, w->options);
 }
 
 assay_status_t cuda_attention_warps_make(const assay_sized_layer_t* l, const attention_warps_t* w,

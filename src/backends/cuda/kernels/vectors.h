@@ -1,6 +1,6 @@
 // Elements that lie side by side, read and written at once: load_N_TYPE(p, i, x) reads elements
-// [i, i + N) as float32. They lie in global memory, at a multiple of their bytes, of which there
-// are at most 16.
+// [i, i + N) as float32. They lie at a multiple of their bytes, of which there are at most 16,
+// and are written into global memory only.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_VECTORS_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_VECTORS_H_
 
