@@ -353,12 +353,42 @@ static void sums_across_keep_their_order(void** state) {
   }
 }
 
+// A layer that a fix keeps in fp32 reads what one of fp16 has made, and runs on the device all the
+// same: 200 times 1000 is past fp16's end.
+static void sums_in_fp32_of_fp16(void** state) {
+  (void)state;
+  static const graph_case_t c = {
+      "sums", 17, {"x float[2,200]"}, {"a int64[] 1"}, {"Relu r x -> h", "CumSum n h a -> y"}, "y"};
+  assay_precision_rule_t rule = {"n", ASSAY_FORMAT_FP32};
+  const assay_precision_t precision = {.format = ASSAY_FORMAT_FP16, .rules = &rule, .n_rules = 1};
+  const assay_plan_options_t options = {.fused = true};
+  assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+  assay_model_t* m = graph_case_model(&c, in);
+  assay_plan_t* plan = NULL;
+  assay_executor_t* e = NULL;
+  for (int64_t i = 0; i < in[0]->size; i++) assay_f64(in[0])[i] = 1000;
+  op_case_ok(assay_plan_create(m, &precision, &options, 1, &plan));
+  op_case_ok(assay_executor_run_plan(plan, assay_backend_find("cuda"), NULL, &e));
+  const assay_graph_t* g = assay_executor_graph(e);
+  op_case_ok(assay_executor_set(e, g->inputs[0], in[0]));
+  op_case_ok(assay_executor_run(e));
+  assert_string_equal(assay_executor_tactic(e, assay_executor_n_steps(e) - 1), "scan");
+  const assay_tensor_t* y = assay_executor_get(e, g->outputs[0]);
+  for (int64_t i = 0; i < y->size; i++)
+    assert_true(assay_tensor_element(y, i) == (double)(1000 * (i % 200 + 1)));
+  assay_executor_destroy(e);
+  assay_plan_destroy(plan);
+  graph_case_release(in);
+  assay_model_release(m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(softmaxes_agree),
                                      cmocka_unit_test(norms_agree),
                                      cmocka_unit_test(reductions_agree),
                                      cmocka_unit_test(whole_agree),
                                      cmocka_unit_test(scans_agree),
+                                     cmocka_unit_test(sums_in_fp32_of_fp16),
                                      cmocka_unit_test(sorts_agree),
                                      cmocka_unit_test(batches_change_nothing),
                                      cmocka_unit_test(sums_across_keep_their_order)};

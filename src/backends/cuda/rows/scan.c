@@ -53,8 +53,9 @@ static assay_status_t compile(const assay_sized_layer_t* l, const assay_operand_
                               scan_t* k) {
   const char* name = cuda_type_name(x->type);
   assay_str_t options = {0};
-  assay_str_printf(&options, "%s%s-DT=%s", name ? "-DFLOATS " : "", product ? "-DPRODUCT " : "",
+  assay_str_printf(&options, "%s-DT=%s", product ? "-DPRODUCT " : "",
                    name ? name : cuda_whole_name(x->type));
+  if (name) assay_str_printf(&options, " -DFLOATS -DY=%s", cuda_type_name(l->out[0].type));
   const cuda_source_t source = {.file = "scan.cu",
                                 .kernel = k->args.inner == 1 ? "scan_lines" : "scan_columns",
                                 .options = assay_str_get(&options)};
@@ -62,6 +63,12 @@ static assay_status_t compile(const assay_sized_layer_t* l, const assay_operand_
   if (!st) st = cuda_function_get(cuda_own_of(l)->functions, &source, &k->function);
   assay_str_deinit(&options);
   return st;
+}
+
+// Floats may be stored in another type, where a layer of fp32 reads what one of fp16 has made.
+static bool types_fit(assay_type_t x, assay_type_t y) {
+  if (cuda_type_name(x)) return cuda_type_name(y) != NULL;
+  return x == y && x != ASSAY_TYPE_BOOL && cuda_whole_name(x);
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
@@ -72,9 +79,8 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   int n_axes;
   if (*n->domain || (!product && strcmp(n->op_type, "CumSum") != 0) || l->layer->n_nodes != 1 ||
       !x || !x->size || x->rank > ASSAY_KERNEL_RANK || l->n_out != 1 || !l->out[0].value ||
-      l->out[0].type != x->type || x->type == ASSAY_TYPE_BOOL ||
-      (!cuda_type_name(x->type) && !cuda_whole_name(x->type)) ||
-      !assay_known_ints(l, n, 1, 1, &axis, &n_axes) || n_axes != 1)
+      !types_fit(x->type, l->out[0].type) || !assay_known_ints(l, n, 1, 1, &axis, &n_axes) ||
+      n_axes != 1)
     return NULL;
   const int d = assay_known_axis(axis, x->rank);
   if (d < 0) return NULL;
@@ -84,7 +90,8 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   ASSAY_TRY(ASSAY_NEW(&k));
   k->base = (assay_kernel_t){.in_place = -1, .enqueue = enqueue, .destroy = destroy};
   k->x = (int)(x - l->in);
-  k->base.in[k->x] = k->base.out[0] = (assay_storage_t){x->type, layout};
+  k->base.in[k->x] = (assay_storage_t){x->type, layout};
+  k->base.out[0] = (assay_storage_t){l->out[0].type, layout};
   lay_out(l, n, x, layout, d, k);
   assay_status_t st = compile(l, x, product, k);
   if (st) return destroy(&k->base), st;

@@ -1,5 +1,5 @@
 // Running sums, or with PRODUCT products, along an axis, one term after the other: of floats (-DFLOATS, -DT=f16)
-// in float32, of whole numbers (-DT=int32_t) modulo 2^64 and then to T.
+// in float32, of whole numbers (-DT=int32_t) modulo 2^64 and then to T. Y: what floats become.
 #include "elements.h"
 #include "scan_args.h"
 
@@ -14,12 +14,14 @@
 #ifdef FLOATS
 typedef float number_t;
 #define ITEM ELEMENT(T)
+#define RESULT ELEMENT(Y)
 #define ITEM_AT(p, i) LOAD(T)(p, i)
-#define PUT_ITEM(p, i, x) STORE(T)(p, i, x)
+#define PUT_ITEM(p, i, x) STORE(Y)(p, i, x)
 DEVICE number_t number_of_lane(number_t x, int lane) { return shuffle_f32(x, lane); }
 #else
 typedef uint64_t number_t;
 #define ITEM T
+#define RESULT T
 #define ITEM_AT(p, i) ((number_t)(p)[i])
 #define PUT_ITEM(p, i, x) ((p)[i] = (T)(x))
 DEVICE number_t number_of_lane(number_t x, int lane) {
@@ -43,7 +45,7 @@ KERNEL(scan_columns, scan_args_t, 128) {
   WAIT_FOR_INPUTS();
   for (int64_t l = BLOCK * THREADS + THREAD; l < a.lines; l += BLOCKS * THREADS) {
     const int64_t first = l / a.inner * a.n * a.inner + l % a.inner;
-    ITEM* y = GLOBAL(ITEM, a.y);
+    RESULT* y = GLOBAL(RESULT, a.y);
     number_t s = START;
     for (int64_t i = 0; i < a.n; i++) {
       s = s OP term(&a, first, i);
@@ -57,7 +59,7 @@ KERNEL(scan_lines, scan_args_t, 128) {
   const int warps = THREADS / WARP;
   WAIT_FOR_INPUTS();
   for (int64_t l = BLOCK * warps + THREAD / WARP; l < a.lines; l += BLOCKS * warps) {
-    ITEM* y = GLOBAL(ITEM, a.y);
+    RESULT* y = GLOBAL(RESULT, a.y);
     number_t s = START;
     for (int64_t i = 0; i < a.n; i += WARP) {
       const int64_t at = i + LANE;
