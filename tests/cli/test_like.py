@@ -4,7 +4,7 @@
     test_like.py ASSAY PLATFORM [SEED COUNT]
 
 It and our kernels on the CUDA platform without a GPU (tests/cuda/fake) are two implementations of one model of the tensor
-cores: outputs have to be equal, bit for bit, in fp16, bf16, tf32 and fp32. Models are products, convolutions and attention
+cores: outputs have to be equal, bit for bit, in fp16, bf16, tf32 and fp32 (plain). Models are products, convolutions and attention
 with pointwise nodes around them: some by hand, COUNT (default 40) drawn from SEED. Then what a user sees.
 """
 import os
@@ -193,7 +193,7 @@ def runs(program, platform, name, m, precision, fused):
     made = []
     for target in ("cuda", "emu:sm_90"):
         said = assay(program, platform, "run", "m.onnx", "-i", "x.npz", "--target", target, "--precision", precision, "-o", "y.npz",
-                     *(["--fused"] if fused else []))
+                     *(["--fused"] if fused else []), *(["--fp32", "plain"] if precision == "fp32" else []))
         expect(f"{name} in {precision} by {target}", said.returncode == 0, said)
         if said.returncode:
             return

@@ -12,7 +12,8 @@
 #include "base/alloc.h"
 
 // Queries of a block skip the keys that none of them sees.
-enum { KEYS = 64, QUERIES = 16, TENSOR_SIZE = 128, FMA_LANES = 8 };
+enum { KEYS = 64, QUERIES = 16, TENSOR_SIZE = 128, FMA_LANES = 16 };
+enum { WIDE_LANES = 8, MAX_NARROW = 512 };  // columns of values
 // In float32 blocks of keys are as large as this where a GPU's shared memory holds them.
 enum { MIN_SHARED = 99 << 10 };
 #define NO_SCORE (-HUGE_VALF)
@@ -108,19 +109,39 @@ static float masked(const job_t* j, int64_t row, int64_t key, float s) {
 // exp(s - m), where m is the largest score so far; below the normal numbers it is nothing.
 static float weight(float s, float m) { return exp_of_negative(s - (m == NO_SCORE ? 0 : m)); }
 
-// Each lane adds its own weights, and then lanes add up: four of two neighbours in turn, which add
-// to the next one first, or eight, which add to the farthest first.
-static float add_weights(const job_t* j, const float* w) {
-  float part[FMA_LANES] = {0};
-  if (j->tensor) {
-    for (int key = 0; key < KEYS; key++) part[key % 8 / 2] += w[key];
-    return part[0] + part[1] + (part[2] + part[3]);
-  }
-  for (int key = 0; key < KEYS; key++) part[key % FMA_LANES] += w[key];
-  for (int far = FMA_LANES / 2; far; far /= 2)
+// Each lane adds its own weights: four of two neighbours in turn, or every so manieth. Then lanes
+// add up: four to the next one first, others to the farthest first.
+static float add_lanes(float* part, int lanes) {
+  for (int far = lanes / 2; far; far /= 2)
     for (int lane = 0; lane < far; lane++) part[lane] += part[lane + far];
   return part[0];
 }
+
+// Sums of weights: lanes of multiply-adds keep their own until the end, but for heads so wide that
+// another kernel takes them.
+typedef struct weights {
+  int lanes;
+  bool kept;
+  float part[FMA_LANES], sum;
+} weights_t;
+
+static weights_t no_weights(const job_t* j) {
+  const bool wide = j->a->v_size > MAX_NARROW;
+  return (weights_t){.lanes = wide ? WIDE_LANES : FMA_LANES, .kept = !j->tensor && !wide};
+}
+
+static void add_block(const job_t* j, weights_t* t, const float* w, float kept) {
+  float part[FMA_LANES] = {0};
+  for (int key = 0; key < KEYS; key++) part[j->tensor ? key % 8 / 2 : key % t->lanes] += w[key];
+  if (j->tensor)
+    t->sum = fmaf(t->sum, kept, part[0] + part[1] + (part[2] + part[3]));
+  else if (!t->kept)
+    t->sum = fmaf(t->sum, kept, add_lanes(part, t->lanes));
+  for (int lane = 0; t->kept && lane < t->lanes; lane++)
+    t->part[lane] = fmaf(t->part[lane], kept, part[lane]);
+}
+
+static float end_weights(weights_t* t) { return t->kept ? add_lanes(t->part, t->lanes) : t->sum; }
 
 // ---- a query ------------------------------------------------------------------------------------
 
@@ -174,7 +195,8 @@ static void add_values(const job_t* j, query_t* r, int64_t key, const float* w) 
 static void attend(const job_t* j, query_t* r, int64_t query) {
   const attention_layer_t* a = j->a;
   const float* q = j->q + head_start(a, &a->q, j->head) + query * a->q.row;
-  float s[KEYS], m = NO_SCORE, sum = 0;
+  float s[KEYS], m = NO_SCORE;
+  weights_t weights = no_weights(j);
   int64_t low, high;
   gone_through(j, query, &low, &high);
   for (int64_t c = 0; c < a->size; c++) r->terms[c] = q[c * a->q.column];
@@ -188,10 +210,11 @@ static void attend(const job_t* j, query_t* r, int64_t query) {
     for (int i = 0; i < KEYS; i++) s[i] = weight(s[i], top);
     const float kept = weight(m, top);
     m = top;
-    sum = fmaf(sum, kept, add_weights(j, s));
+    add_block(j, &weights, s, kept);
     for (int64_t c = 0; c < a->v_size; c++) r->sums[c] *= kept;
     add_values(j, r, key, s);
   }
+  const float sum = end_weights(&weights);
   const float by = a->zero_unseen && sum == 0 ? 0 : 1 / sum;
   float* y = j->y + head_start(a, &a->y, j->head) + query * a->y.row;
   for (int64_t c = 0; c < a->v_size; c++) y[c * a->y.column] = r->sums[c] * by;
