@@ -12,18 +12,18 @@ static const cuda_tile_t shapes[] = {{64, 32, 1, 1},  {64, 64, 1, 1},  {64, 96, 
                                      {64, 128, 1, 1}, {128, 64, 2, 1}, {128, 96, 2, 1},
                                      {128, 128, 2, 1}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
-enum { PARTS = 2, GROUP = 128, WARP = 32, MIN_STAGES = 2, SHARED_BY_TWO = 112 << 10 };
+enum { PARTS = 2, MIN_STAGES = 2, SHARED_BY_TWO = 112 << 10, COLUMNS_OF_TWO = 96 };
 
 static int step_bytes(const cuda_tile_t* s) {
   return (s->rows + PARTS * s->columns) * CUDA_BULK_STEP_BYTES;
 }
 
-// Steps in shared memory: where all blocks run at once, all that a multiprocessor has may be one's;
-// else two should find room in one.
+// Steps in shared memory: all that a multiprocessor has may be one block's where all run at once,
+// and where the sums leave registers for one alone; else two should find room in one.
 static int find_stages(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s) {
   const int most = own->properties.shared_bytes - CUDA_BULK_OTHER_BYTES;
-  const bool alone =
-      s->columns > 96 || cuda_tile_blocks(&p->args, s) <= own->properties.multiprocessors;
+  const bool alone = s->columns > COLUMNS_OF_TWO ||
+                     cuda_tile_blocks(&p->args, s) <= own->properties.multiprocessors;
   const int bytes = step_bytes(s), sums = cuda_tile_sums_bytes(s);
   int stages =
       (alone || most < SHARED_BY_TWO ? most : SHARED_BY_TWO - CUDA_BULK_OTHER_BYTES) / bytes;
@@ -124,8 +124,8 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
                                 .name = "product_parts",
                                 .blocks = cuda_tile_blocks(&p.args, s),
                                 .stages = stages,
-                                .threads = GROUP * s->down + 2 * WARP,
-                                .shared_bytes = stages * step_bytes(s) + CUDA_BULK_OTHER_BYTES};
+                                .threads = cuda_bulk_block_threads(s),
+                                .shared_bytes = cuda_bulk_block_bytes(stages, step_bytes(s))};
   if (k.shared_bytes > cuda_own_of(l)->properties.shared_bytes) return NULL;
   ASSAY_TRY(cuda_bulk_get(l, &b, &p));
   return cuda_bulk_make(l, &p, &b, s, &k, out);
