@@ -111,8 +111,8 @@ static void make_special(double* x, int64_t n) {
     x[i] = (double)(float)values[k % (int64_t)(sizeof values / sizeof *values)];
 }
 
-// The weights are the identity times a number of all bits, and a column of ones, so that truth is
-// known here: of x, and of sums of x.
+// All weights are one number, whose bits tf32 has not: what tensor cores cut adds up, and truth is
+// known here, a sum of x times it.
 static double square_error(const graph_case_t* c, const char* kernel,
                            void change(double*, int64_t)) {
   enum { K = 96 };

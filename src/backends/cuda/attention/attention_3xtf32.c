@@ -59,17 +59,10 @@ static assay_status_t make(const assay_sized_layer_t* l, const assay_variant_t* 
   return ok ? cuda_attention_warps_make(l, &of_parts, v, out) : NULL;
 }
 
-// Parts lose what lies below tf32's least number.
 const assay_tactic_t cuda_tactic_attention_3xtf32 = {
     .name = "attention_3xtf32",
     .source = "assay",
     .variants = variants,
     .make_variant = make,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4,
-                 .algorithm = ASSAY_ALGORITHM_TF32_3},
+    .rounding = CUDA_PARTS_ROUNDING,
 };

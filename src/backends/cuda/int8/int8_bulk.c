@@ -119,7 +119,8 @@ static assay_status_t make_of(const assay_sized_layer_t* l, cuda_int8_t* p, cons
                               bulk_layer_t* b, assay_kernel_t** out) {
   const cuda_own_t* own = cuda_own_of(l);
   const int step_bytes = (s->rows + s->columns) * b->terms;
-  const int stages = cuda_bulk_block_stages(own, &b->as, s, steps_of(&b->as), step_bytes);
+  const int stages = cuda_bulk_block_stages(own, s, cuda_bulk_is_alone(own, &b->as, s),
+                                            steps_of(&b->as), step_bytes);
   const int shared = cuda_bulk_block_bytes(stages, step_bytes);
   int8_product_args_t args = {.product = p->p.args, .zero_x = p->job.zero_x};
   assay_str_t options = {0};

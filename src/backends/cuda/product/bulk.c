@@ -268,13 +268,16 @@ double cuda_bulk_step_us(const cuda_own_t* own, const cuda_tile_t* s, int line_b
 
 // ---- a block a tile -----------------------------------------------------------------------------
 
-// Steps in shared memory: where all blocks run at once, all that a multiprocessor has may be one's;
-// else two should find room in one.
-int cuda_bulk_block_stages(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s,
-                           int64_t steps, int step_bytes) {
+bool cuda_bulk_is_alone(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s) {
+  return cuda_tile_blocks(&p->args, s) <= own->properties.multiprocessors;
+}
+
+// Steps in shared memory: of a block that is alone, all that a multiprocessor has; else two should
+// find room in one.
+int cuda_bulk_block_stages(const cuda_own_t* own, const cuda_tile_t* s, bool alone, int64_t steps,
+                           int step_bytes) {
   enum { MIN_STAGES = 3, SHARED_BY_TWO = 112 << 10 };
   const int most = own->properties.shared_bytes - CUDA_BULK_OTHER_BYTES;
-  const bool alone = cuda_tile_blocks(&p->args, s) <= own->properties.multiprocessors;
   const int sums = (cuda_tile_sums_bytes(s) + step_bytes - 1) / step_bytes;
   const int least = sums > MIN_STAGES ? sums : MIN_STAGES;
   int stages =

@@ -81,8 +81,10 @@ bool cuda_bulk_is_down_first(const cuda_product_t* p);
 
 // Of a kernel that makes a tile by a block (kernels/product/product_block.h), of so many steps of
 // these bytes: the stages that it has, and its threads and shared memory.
-int cuda_bulk_block_stages(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s,
-                           int64_t steps, int step_bytes);
+int cuda_bulk_block_stages(const cuda_own_t* own, const cuda_tile_t* s, bool alone, int64_t steps,
+                           int step_bytes);
+// Whether all blocks run at once, and so each may be alone in a multiprocessor.
+bool cuda_bulk_is_alone(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s);
 int cuda_bulk_block_threads(const cuda_tile_t* s);
 int cuda_bulk_block_bytes(int stages, int step_bytes);
 

@@ -71,6 +71,40 @@ assay_status_t cuda_bias_get(const assay_sized_layer_t* l, const assay_operand_t
   return cuda_typed_bias_get(l, bias, n, ASSAY_TYPE_FLOAT, out);
 }
 
+// Weights in the order in which kernels read them. A layer is read once for each tactic that may
+// take it, so that the order is made only where the device has it not.
+typedef void arrange_t(const void* how, const float* from, float* to);
+typedef struct arranged {
+  const cuda_own_t* own;
+  const assay_operand_t* weights;
+  assay_type_t type;
+  int64_t size;  // with zeros where nothing is put
+  arrange_t* arrange;
+  const void* how;
+  float* made;
+} arranged_t;
+
+static assay_status_t fill_arranged(void* user, assay_queue_t* q, assay_device_ptr_t to) {
+  arranged_t* o = user;
+  const float* given = NULL;
+  float* viewed = NULL;
+  ASSAY_TRY(assay_operand_view(o->weights, &given, &viewed));
+  assay_status_t st = assay_new_array((size_t)o->size, sizeof *o->made, &o->made);
+  if (!st) o->arrange(o->how, given, o->made);
+  assay_free(viewed);
+  const floats_t f = {o->own, o->made, o->size, o->type};
+  return st ? st : upload(&f, q, to);
+}
+
+// Takes the key.
+static assay_status_t bring_arranged(const assay_sized_layer_t* l, assay_str_t* take_key,
+                                     arranged_t o, assay_device_ptr_t* out) {
+  o.own = cuda_own_of(l);
+  assay_status_t st = bring(l, take_key, o.size, o.type, fill_arranged, &o, out);
+  assay_free(o.made);
+  return st;
+}
+
 // ---- weights of convolutions --------------------------------------------------------------------
 
 // Channels made that are put in order together: their elements fill a line of a cache.
@@ -97,92 +131,51 @@ static void reorder_block(const cuda_taps_t* t, int64_t first, int64_t end, cons
     }
 }
 
-static void reorder(const cuda_taps_t* t, const float* from, float* to) {
+static void reorder(const void* how, const float* from, float* to) {
+  const cuda_taps_t* t = how;
   for (int64_t made = 0; made < t->m; made += TOGETHER)
     reorder_block(t, made, made + TOGETHER < t->m ? made + TOGETHER : t->m, from, to);
 }
 
-typedef struct ordered_taps {
-  const cuda_own_t* own;
-  const assay_operand_t* weights;
-  const cuda_taps_t* taps;
-  float* ordered;
-} ordered_taps_t;
-
-static assay_status_t fill_taps(void* user, assay_queue_t* q, assay_device_ptr_t to) {
-  ordered_taps_t* o = user;
-  const float* given = NULL;
-  float* made = NULL;
-  ASSAY_TRY(assay_operand_view(o->weights, &given, &made));
-  const int64_t size = o->taps->m * pitch_of(o->taps);
-  assay_status_t st = assay_new_array((size_t)size, sizeof *o->ordered, &o->ordered);
-  if (!st) reorder(o->taps, given, o->ordered);
-  assay_free(made);
-  const floats_t f = {o->own, o->ordered, size, o->weights->type};
-  return st ? st : upload(&f, q, to);
-}
-
-// A layer is read once for each tactic that may take it, so that the order is made only where the
-// device has it not.
 assay_status_t cuda_taps_get(const assay_sized_layer_t* l, const assay_operand_t* weights,
                              const cuda_taps_t* t, assay_device_ptr_t* out) {
-  ordered_taps_t o = {cuda_own_of(l), weights, t, NULL};
+  const arranged_t o = {.weights = weights,
+                        .type = weights->type,
+                        .size = t->m * pitch_of(t),
+                        .arrange = reorder,
+                        .how = t};
   assay_str_t key = {0};
   assay_str_printf_raw(&key, "%s as %s, %s of %lld x %lld x %lld%s", weights->value->name,
                        assay_type_name(weights->type), t->terms_first ? "terms" : "columns",
                        (long long)t->m, (long long)t->taps, (long long)t->cg,
                        t->transposed ? " transposed" : "");
   if (t->pitch) assay_str_printf_raw(&key, " by %lld", (long long)t->pitch);
-  assay_status_t st = bring(l, &key, t->m * pitch_of(t), weights->type, fill_taps, &o, out);
-  assay_free(o.ordered);
-  return st;
+  return bring_arranged(l, &key, o, out);
 }
 
 // ---- matrices -----------------------------------------------------------------------------------
 
-typedef struct spread_rows {
-  const cuda_own_t* own;
-  const assay_operand_t* weights;
-  const cuda_rows_t* rows;
-  float* spread;
-} spread_rows_t;
-
-static assay_status_t fill_rows(void* user, assay_queue_t* q, assay_device_ptr_t to) {
-  spread_rows_t* o = user;
-  const cuda_rows_t* r = o->rows;
-  const float* given = NULL;
-  float* made = NULL;
-  ASSAY_TRY(assay_operand_view(o->weights, &given, &made));
-  const int64_t size = r->rows * r->pitch;
-  assay_status_t st = assay_new_array((size_t)size, sizeof *o->spread, &o->spread);
-  for (int64_t i = 0; !st && i < r->rows; i++)
-    memcpy(o->spread + i * r->pitch, given + i * r->columns,
-           (size_t)r->columns * sizeof *o->spread);
-  assay_free(made);
-  const floats_t f = {o->own, o->spread, size, o->weights->type};
-  return st ? st : upload(&f, q, to);
+static void spread(const void* how, const float* from, float* to) {
+  const cuda_rows_t* r = how;
+  for (int64_t i = 0; i < r->rows; i++)
+    memcpy(to + i * r->pitch, from + i * r->columns, (size_t)r->columns * sizeof *to);
 }
 
 assay_status_t cuda_rows_get(const assay_sized_layer_t* l, const assay_operand_t* weights,
                              const cuda_rows_t* rows, assay_device_ptr_t* out) {
-  spread_rows_t o = {cuda_own_of(l), weights, rows, NULL};
+  const arranged_t o = {.weights = weights,
+                        .type = weights->type,
+                        .size = rows->rows * rows->pitch,
+                        .arrange = spread,
+                        .how = rows};
   assay_str_t key = {0};
   assay_str_printf_raw(&key, "%s as %s, %lld rows by %lld", weights->value->name,
                        assay_type_name(weights->type), (long long)rows->rows,
                        (long long)rows->pitch);
-  assay_status_t st = bring(l, &key, rows->rows * rows->pitch, weights->type, fill_rows, &o, out);
-  assay_free(o.spread);
-  return st;
+  return bring_arranged(l, &key, o, out);
 }
 
 // ---- parts of tf32 ------------------------------------------------------------------------------
-
-typedef struct split_weights {
-  const cuda_own_t* own;
-  const assay_operand_t* weights;
-  const cuda_parts_t* parts;
-  float* split;
-} split_weights_t;
 
 // Columns that are split together: what lies side by side of them fills a line of a cache.
 static void split_block(const cuda_parts_t* p, int64_t first, int64_t end, const float* from,
@@ -200,33 +193,23 @@ static void split_block(const cuda_parts_t* p, int64_t first, int64_t end, const
     }
 }
 
-static assay_status_t fill_parts(void* user, assay_queue_t* q, assay_device_ptr_t to) {
-  split_weights_t* o = user;
-  const cuda_parts_t* p = o->parts;
-  const int64_t size = p->parts * p->columns * p->pitch;
-  const float* given = NULL;
-  float* made = NULL;
-  ASSAY_TRY(assay_operand_view(o->weights, &given, &made));
-  assay_status_t st = assay_new_array((size_t)size, sizeof *o->split, &o->split);
-  if (!st) {
-#pragma omp parallel for schedule(static) if (size > 100000)
-    for (int64_t j = 0; j < p->columns; j += TOGETHER)
-      split_block(p, j, j + TOGETHER < p->columns ? j + TOGETHER : p->columns, given, o->split);
-  }
-  assay_free(made);
-  const floats_t f = {o->own, o->split, size, ASSAY_TYPE_FLOAT};
-  return st ? st : upload(&f, q, to);
+static void split(const void* how, const float* from, float* to) {
+  const cuda_parts_t* p = how;
+#pragma omp parallel for schedule(static) if (p->columns * p->pitch > 100000)
+  for (int64_t j = 0; j < p->columns; j += TOGETHER)
+    split_block(p, j, j + TOGETHER < p->columns ? j + TOGETHER : p->columns, from, to);
 }
 
 assay_status_t cuda_parts_get(const assay_sized_layer_t* l, const assay_operand_t* weights,
                               const cuda_parts_t* parts, assay_device_ptr_t* out) {
-  split_weights_t o = {cuda_own_of(l), weights, parts, NULL};
+  const arranged_t o = {.weights = weights,
+                        .type = ASSAY_TYPE_FLOAT,
+                        .size = parts->parts * parts->columns * parts->pitch,
+                        .arrange = split,
+                        .how = parts};
   assay_str_t key = {0};
   assay_str_printf_raw(&key, "%s in %d of tf32, %lld by %lld x %lld, %lld", weights->value->name,
                        parts->parts, (long long)parts->columns, (long long)parts->taps,
                        (long long)parts->channels, (long long)parts->column_step);
-  assay_status_t st = bring(l, &key, parts->parts * parts->columns * parts->pitch, ASSAY_TYPE_FLOAT,
-                            fill_parts, &o, out);
-  assay_free(o.split);
-  return st;
+  return bring_arranged(l, &key, o, out);
 }

@@ -31,7 +31,9 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
   ASSAY_TRY(cuda_bulk_find(l, v, shapes, N_SHAPES, &p, &b, &s));
   if (!s) return NULL;
   const int bytes = cuda_bulk_step_bytes(s);
-  const int stages = cuda_bulk_block_stages(cuda_own_of(l), &p, s, cuda_bulk_steps(&p), bytes);
+  const cuda_own_t* own = cuda_own_of(l);
+  const int stages =
+      cuda_bulk_block_stages(own, s, cuda_bulk_is_alone(own, &p, s), cuda_bulk_steps(&p), bytes);
   const cuda_bulk_kernel_t k = {.file = "product_bulk.cu",
                                 .name = "product_bulk",
                                 .blocks = cuda_tile_blocks(&p.args, s),

@@ -12,26 +12,16 @@ static const cuda_tile_t shapes[] = {{64, 32, 1, 1},  {64, 64, 1, 1},  {64, 96, 
                                      {64, 128, 1, 1}, {128, 64, 2, 1}, {128, 96, 2, 1},
                                      {128, 128, 2, 1}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
-enum { PARTS = 2, MIN_STAGES = 2, SHARED_BY_TWO = 112 << 10, COLUMNS_OF_TWO = 96 };
+enum { PARTS = 2, COLUMNS_OF_TWO = 96 };
 
 static int step_bytes(const cuda_tile_t* s) {
   return (s->rows + PARTS * s->columns) * CUDA_BULK_STEP_BYTES;
 }
 
-// Steps in shared memory: all that a multiprocessor has may be one block's where all run at once,
-// and where the sums leave registers for one alone; else two should find room in one.
+// A block is alone, too, where its sums leave registers for no other one.
 static int find_stages(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s) {
-  const int most = own->properties.shared_bytes - CUDA_BULK_OTHER_BYTES;
-  const bool alone = s->columns > COLUMNS_OF_TWO ||
-                     cuda_tile_blocks(&p->args, s) <= own->properties.multiprocessors;
-  const int bytes = step_bytes(s), sums = cuda_tile_sums_bytes(s);
-  int stages =
-      (alone || most < SHARED_BY_TWO ? most : SHARED_BY_TWO - CUDA_BULK_OTHER_BYTES) / bytes;
-  if (stages > CUDA_BULK_MAX_STAGES) stages = CUDA_BULK_MAX_STAGES;
-  if (stages > cuda_bulk_steps(p)) stages = (int)cuda_bulk_steps(p);
-  const int least =
-      (sums + bytes - 1) / bytes > MIN_STAGES ? (sums + bytes - 1) / bytes : MIN_STAGES;
-  return stages < least ? least : stages;
+  const bool alone = s->columns > COLUMNS_OF_TWO || cuda_bulk_is_alone(own, p, s);
+  return cuda_bulk_block_stages(own, s, alone, cuda_bulk_steps(p), step_bytes(s));
 }
 
 // As cuda_bulk_step_us. A step has twelve products of 8 terms; where a thread takes the left side,
@@ -131,17 +121,10 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
   return cuda_bulk_make(l, &p, &b, s, &k, out);
 }
 
-// Parts lose what lies below tf32's least number.
 const assay_tactic_t cuda_tactic_product_3xtf32 = {
     .name = "product_3xtf32",
     .source = "assay",
     .variants = variants,
     .make_variant = make_variant,
-    .rounding = {.compute = ASSAY_FORMAT_FP32,
-                 .accumulator = ASSAY_FORMAT_FP32,
-                 .fma = true,
-                 .by_definition = true,
-                 .flushes = true,
-                 .function_ulps = 4,
-                 .algorithm = ASSAY_ALGORITHM_TF32_3},
+    .rounding = CUDA_PARTS_ROUNDING,
 };
