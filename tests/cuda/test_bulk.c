@@ -6,9 +6,12 @@ static const char* const kernels[] = {"product_mma/64x64",        "product_bulk/
                                       "product_bulk/64x64",       "product_bulk/64x96",
                                       "product_bulk/64x128",      "product_bulk/128x64",
                                       "product_bulk/128x96",      "product_bulk/128x128",
-                                      "product_bulk/128x192",     "product_bulk/128x256",
-                                      "product_turns/128x64",     "product_turns/128x96",
-                                      "product_clusters/128x128", "product_clusters/128x192",
+                                      "product_bulk/128x160",     "product_bulk/128x192",
+                                      "product_bulk/128x256",     "product_turns/128x64",
+                                      "product_turns/128x96",     "product_turns/128x128",
+                                      "product_turns/256x64",     "product_turns/256x96",
+                                      "product_turns/256x128",    "product_clusters/128x128",
+                                      "product_clusters/128x160", "product_clusters/128x192",
                                       "product_clusters/128x256", NULL};
 
 // Both orders of the weights; leftovers of rows, columns and steps; more steps than shared memory

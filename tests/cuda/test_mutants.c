@@ -34,7 +34,12 @@ static const char bulk_options[] =
 
 // Six tiles of one block.
 static const char turns_options[] =
-    "-DIN=f16 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=96 -DSTAGES=3 -DTURNED=1 -DW_CONSTANT=0";
+    "-DIN=f16 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=96 -DSTAGES=3 -DTURNED=1 -DW_CONSTANT=0 "
+    "-DFINISH_COLUMNS=48";
+
+// Five tiles of rows, of two columns each, of one pair of blocks.
+static const char shared_turns_options[] =
+    "-DIN=f16 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=96 -DSTAGES=3 -DTURNED=1 -DW_CONSTANT=0 -DSHARING=2";
 
 // Three tiles of rows: two pairs of blocks, of which one block has no tile.
 static const char clusters_options[] =
@@ -45,7 +50,7 @@ static const char parts_options[] =
     "-DIN=f32 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=96 -DSTAGES=4 "
     "-DTURNED=0 -DW_CONSTANT=0 -DW_PARTS=2";
 
-enum { NORM, TURN, COUNT, PRODUCT, MOVE, MMA, WGMMA, BULK, TURNS, CLUSTERS, PARTS };
+enum { NORM, TURN, COUNT, PRODUCT, MOVE, MMA, WGMMA, BULK, TURNS, SHARED_TURNS, CLUSTERS, PARTS };
 static const sample_t samples[] = {
     [NORM] =
         {"norm.cu", "norm", "", 6, 300, 0, false, {.blocks = 6, .threads = 256, .dependent = true}},
@@ -103,9 +108,21 @@ static const sample_t samples[] = {
                200,
                true,
                {.blocks = 1,
-                .threads = 576,
+                .threads = 640,
                 .shared_bytes = 3 * (128 + 96) * 128 + 3072 + 2 * 128 * 104 * 4,
                 .dependent = true}},
+    [SHARED_TURNS] = {"product_turns.cu",
+                      "product_turns",
+                      shared_turns_options,
+                      600,
+                      104,
+                      136,
+                      true,
+                      {.blocks = 2,
+                       .threads = 640,
+                       .shared_bytes = 3 * (128 + 96) * 128 + 3072 + 2 * 128 * 104 * 4,
+                       .cluster = 2,
+                       .dependent = true}},
     [CLUSTERS] = {"product_clusters.cu",
                   "product_clusters",
                   clusters_options,
@@ -489,14 +506,24 @@ static const fault_t faults[] = {
      "begin_products(s, 0,", 0, NULL},
     {TURNS, "half of a group's warps release a stage", "#define READERS (GROUP / WARP)",
      "#define READERS (GROUP / WARP / 2)", 0, ""},
-    {TURNS, "groups have the same tiles", "at = (uint32_t)BLOCK + group", "at = (uint32_t)BLOCK", 0,
-     ""},
-    {TURNS, "weights of the first tile for all",
-     "find_only_tile(&a->product, at, BM, BN);\n    ask_for_weights",
-     "find_only_tile(&a->product, 0, BM, BN);\n    ask_for_weights", 0, NULL},
-    {TURNS, "rows of the first tile for all",
-     "find_only_tile(&a->product, at, BM, BN);\n    ask_for_left",
-     "find_only_tile(&a->product, 0, BM, BN);\n    ask_for_left", 0, NULL},
+    {TURNS, "groups have the same tiles", "at = turns.first + group * turns.step",
+     "at = turns.first", 0, ""},
+    {TURNS, "weights of the first tile for all", "find_turn(&a->product, at);\n    ask_for_weights",
+     "find_turn(&a->product, 0);\n    ask_for_weights", 0, NULL},
+    {TURNS, "rows of the first tile for all", "tile_t t = find_turn(&a->product, at);\n#if",
+     "tile_t t = find_turn(&a->product, 0);\n#if", 0, NULL},
+    {TURNS, "the first columns of a tile twice",
+     "from ? sums[BN / 2 - FINISH_COLUMNS / 2 + i] :", "", 0, NULL},
+    {TURNS, "all columns of a tile are the first ones", "t.column += FINISH_COLUMNS;", "", 0, NULL},
+    {SHARED_TURNS, "a block ends while the other one reads",
+     "wait_for_readers(&s, count_steps(&a.product, steps));", "{}", 0, ""},
+    {SHARED_TURNS, "it waits for the last tile's steps alone", "* (uint32_t)steps : 0;",
+     "* 0 + (uint32_t)steps : 0;", 0, ""},
+    {SHARED_TURNS, "both blocks have the same rows", "t.row += CLUSTER_RANK * BM;", "", 0, ""},
+    {SHARED_TURNS, "blocks that share take other tiles", "(uint32_t)BLOCK / SHARING,",
+     "(uint32_t)BLOCK,", 0, ""},
+    {SHARED_TURNS, "a block's tiles overlap with the next pair's", "rows = SHARING * BM;",
+     "rows = BM;", 0, ""},
     {CLUSTERS, "blocks begin before both have their barriers", "SYNC_CLUSTER();", "SYNC();", 0,
      "SYNC_CLUSTER"},
     {CLUSTERS, "barriers that the engine does not see", "BARRIERS_MADE();", "", 0, "BARRIERS_MADE"},

@@ -84,6 +84,15 @@ DEVICE uint32_t cluster_rank(void) {
 #define SYNC_GROUP(threads) \
   asm volatile("bar.sync %0, %1;" ::"r"(1 + THREAD / (threads)), "n"(threads) : "memory")
 #define SYNC_WARP() __syncwarp()
+// Four warps, all of them and the first of a multiple of four, give registers back or get some that
+// others have given back: each thread has this many then, a multiple of 8 (sm_90a).
+#if __CUDA_ARCH__ == 900
+#define MORE_REGISTERS(n) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(n))
+#define FEWER_REGISTERS(n) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(n))
+#else
+#define MORE_REGISTERS(n)
+#define FEWER_REGISTERS(n)
+#endif
 
 // Programmatic dependent launches: what this grid reads of the one before it is there behind WAIT;
 // the next one may start from LAUNCH_NEXT on.
@@ -361,10 +370,10 @@ DEVICE void load_matrices_transposed(uint32_t* d, const void* row) {
   WGMMA_NAMES_64 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47"
 #define WGMMA_NAMES_128 \
   WGMMA_NAMES_96 ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
-#define WGMMA_NAMES_192                                                   \
-  WGMMA_NAMES_128                                                         \
-  ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80," \
-  "%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
+#define WGMMA_NAMES_160 \
+  WGMMA_NAMES_128 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"
+#define WGMMA_NAMES_192 \
+  WGMMA_NAMES_160 ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
 #define WGMMA_NAMES_256                                                         \
   WGMMA_NAMES_192                                                               \
   ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,"    \
@@ -374,6 +383,7 @@ DEVICE void load_matrices_transposed(uint32_t* d, const void* row) {
 #define WGMMA_XW_64 "%32, %33"
 #define WGMMA_XW_96 "%48, %49"
 #define WGMMA_XW_128 "%64, %65"
+#define WGMMA_XW_160 "%80, %81"
 #define WGMMA_XW_192 "%96, %97"
 #define WGMMA_XW_256 "%128, %129"
 #define WGMMA_4(c, i) c(d[i]), c(d[(i) + 1]), c(d[(i) + 2]), c(d[(i) + 3])
@@ -382,7 +392,8 @@ DEVICE void load_matrices_transposed(uint32_t* d, const void* row) {
 #define WGMMA_SUMS_64(c) WGMMA_SUMS_32(c), WGMMA_16(c, 16)
 #define WGMMA_SUMS_96(c) WGMMA_SUMS_64(c), WGMMA_16(c, 32)
 #define WGMMA_SUMS_128(c) WGMMA_SUMS_96(c), WGMMA_16(c, 48)
-#define WGMMA_SUMS_192(c) WGMMA_SUMS_128(c), WGMMA_16(c, 64), WGMMA_16(c, 80)
+#define WGMMA_SUMS_160(c) WGMMA_SUMS_128(c), WGMMA_16(c, 64)
+#define WGMMA_SUMS_192(c) WGMMA_SUMS_160(c), WGMMA_16(c, 80)
 #define WGMMA_SUMS_256(c) WGMMA_SUMS_192(c), WGMMA_16(c, 96), WGMMA_16(c, 112)
 // Registers of sums are in order: before the first product that was not committed.
 #define WGMMA_FENCE() asm volatile("wgmma.fence.sync.aligned;" ::: "memory")

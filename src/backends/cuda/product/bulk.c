@@ -198,6 +198,7 @@ assay_status_t cuda_bulk_make(const assay_sized_layer_t* l, const cuda_product_t
                    "-DW_CONSTANT=%d",
                    cuda_type_name(p->in), cuda_type_name(p->out), b->windows, s->rows, s->columns,
                    k->stages, b->turned, cuda_weights_are_constant(l, p));
+  if (k->options) assay_str_append(&options, k->options);
   if (p->parts > 1) assay_str_printf(&options, " -DW_PARTS=%d", p->parts);
   if (cuda_bulk_is_down_first(p)) assay_str_append(&options, " -DDOWN_FIRST=1");
   const cuda_source_t source = {.file = k->file,

@@ -49,9 +49,10 @@ assay_status_t cuda_bulk_get(const assay_sized_layer_t* l, const cuda_bulk_t* b,
                              cuda_product_t* p) ASSAY_MUST_USE;
 
 // A kernel of kernels/product/NAME.cu that has so many stages, of so many threads and so much
-// shared memory; cluster: the blocks that share the weights of a tile's columns, 0: none do.
+// shared memory; cluster: the blocks that share the weights of a tile's columns, 0: none do;
+// options: more of them, " -D..."; NULL: none.
 typedef struct cuda_bulk_kernel {
-  const char *file, *name;
+  const char *file, *name, *options;
   int64_t blocks;
   int stages, threads, shared_bytes, cluster;
 } cuda_bulk_kernel_t;

@@ -5,9 +5,9 @@
 #include "backends/cuda/product/bulk.h"
 
 // Groups of four warps have 64 rows each.
-static const cuda_tile_t shapes[] = {{64, 32, 1, 1},   {64, 64, 1, 1},   {64, 96, 1, 1},
-                                     {64, 128, 1, 1},  {128, 64, 2, 1},  {128, 96, 2, 1},
-                                     {128, 128, 2, 1}, {128, 192, 2, 1}, {128, 256, 2, 1}};
+static const cuda_tile_t shapes[] = {
+    {64, 32, 1, 1},  {64, 64, 1, 1},   {64, 96, 1, 1},   {64, 128, 1, 1},  {128, 64, 2, 1},
+    {128, 96, 2, 1}, {128, 128, 2, 1}, {128, 160, 2, 1}, {128, 192, 2, 1}, {128, 256, 2, 1}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
 static double predict(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s) {

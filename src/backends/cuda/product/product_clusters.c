@@ -4,7 +4,8 @@
 
 #include "backends/cuda/product/bulk.h"
 
-static const cuda_tile_t shapes[] = {{128, 128, 2, 1}, {128, 192, 2, 1}, {128, 256, 2, 1}};
+static const cuda_tile_t shapes[] = {
+    {128, 128, 2, 1}, {128, 160, 2, 1}, {128, 192, 2, 1}, {128, 256, 2, 1}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 // Two blocks should find room in a multiprocessor, but for those of wider tiles than this one,
 // whose sums leave registers for one alone: then it may have all of the shared memory.

@@ -55,6 +55,8 @@ extern __attribute__((alias("fake_engine"), visibility("hidden"))) fake_engine_t
 #define DYNAMIC(type, name) type* name = (type*)FAKE_LANE->dynamic
 #define SYNC() fake_engine.sync(FAKE_LANE, __LINE__)
 #define SYNC_CLUSTER() fake_engine.sync_cluster(FAKE_LANE, __LINE__)
+#define MORE_REGISTERS(n) ((void)(n))
+#define FEWER_REGISTERS(n) ((void)(n))
 #define SYNC_GROUP(threads) fake_engine.sync_group(FAKE_LANE, threads, __LINE__)
 #define SYNC_WARP() fake_engine.sync_warp(FAKE_LANE, __LINE__)
 

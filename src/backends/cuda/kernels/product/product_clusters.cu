@@ -25,21 +25,6 @@ DEVICE tile_t find_shared_tile(const product_args_t* a) {
   return t;
 }
 
-// The tile whose left side a block multiplies. Behind the last row the engine brings zeros; of
-// windows, which begin somewhere in an image, the first ones.
-DEVICE tile_t find_left(const product_args_t* a, tile_t t) {
-  if (CONV && t.row >= a->m) t.row = 0;
-  return t;
-}
-
-// Until all readers of both blocks have released all stages: then the other block has what this one
-// asked for, and does not reach this one's barriers any more, so that this one may end.
-DEVICE void wait_for_readers(const stages_t* s, uint32_t steps) {
-  ROLLED
-  for (uint32_t i = steps; i < steps + STAGES; i++)
-    barrier_wait(s->empty + i % STAGES * BARRIER, (int)(i / STAGES % 2) ^ 1);
-}
-
 #define TOGETHER_BLOCKS (BN > 128 ? 1 : 2)
 KERNEL_OF_BLOCKS(product_clusters, product_bulk_args_t, N_THREADS, TOGETHER_BLOCKS) {
 #if HAS_WGMMA

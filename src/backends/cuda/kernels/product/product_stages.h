@@ -203,6 +203,23 @@ DEVICE void ask_for_left(const tensor_map_t* x, const product_args_t* a, const s
   }
 }
 
+#if SHARING > 1
+// The tile whose left side a block multiplies. Behind the last row the engine brings zeros; of
+// windows, which begin somewhere in an image, the first ones.
+DEVICE tile_t find_left(const product_args_t* a, tile_t t) {
+  if (CONV && t.row >= a->m) t.row = 0;
+  return t;
+}
+
+// Until all readers of both blocks have released all stages: then the other block has what this one
+// asked for, and does not reach this one's barriers any more, so that this one may end.
+DEVICE void wait_for_readers(const stages_t* s, uint32_t steps) {
+  ROLLED
+  for (uint32_t i = steps; i < steps + STAGES; i++)
+    barrier_wait(s->empty + i % STAGES * BARRIER, (int)(i / STAGES % 2) ^ 1);
+}
+#endif
+
 // ---- those that multiply ------------------------------------------------------------------------
 
 DEVICE uint64_t describe_terms(uint32_t at) {
@@ -258,11 +275,11 @@ DEVICE void end_products(sum_t* sums) {
   HOLD_SUMS(sums, BN / 2);
 }
 
-// Sums of four warps, of 64 rows from this one on, into shared memory.
+// Sums of four warps, of 64 rows from this one on and FINISH_COLUMNS, into shared memory.
 DEVICE void put_part(void* tile, int row, const sum_t* sums) {
   row += THREAD / WARP % 4 * 16 + LANE / 4;
   UNROLL
-  for (int i = 0; i < BN / 2; i += 2)
+  for (int i = 0; i < FINISH_COLUMNS / 2; i += 2)
     put_words(tile, row + i / 2 % 2 * 8, i / 4 * 8 + LANE % 4 * 2, SUM_BITS(sums[i]),
               SUM_BITS(sums[i + 1]));
 }

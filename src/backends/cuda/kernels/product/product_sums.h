@@ -1,6 +1,7 @@
 // What becomes of a tile's sums, which lie in shared memory, where they are floats (OUT). Options:
 // those of product.h; the kernel says BM x BN, the tile, and N_THREADS; all of them finish it,
-// unless it says how many (FINISH_THREADS). BIAS_BEHIND: the bias is one more row behind those,
+// unless it says how many (FINISH_THREADS), and all of its columns, unless it says of how many sums
+// lie there at a time (FINISH_COLUMNS). BIAS_BEHIND: the bias is one more row behind those,
 // where it is sooner had.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_SUMS_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_SUMS_H_
@@ -10,9 +11,12 @@
 #ifndef FINISH_THREADS
 #define FINISH_THREADS N_THREADS
 #endif
+#ifndef FINISH_COLUMNS
+#define FINISH_COLUMNS BN
+#endif
 
 // Sums of a row, and as many that nobody has as keep the pairs of eight rows in different banks.
-#define SUM_STEP (BN + 8)
+#define SUM_STEP (FINISH_COLUMNS + 8)
 // Two sums that lie side by side, from an even column on, by their bits.
 DEVICE void put_words(void* tile, int row, int column, uint32_t low, uint32_t high) {
   const uint32_t words[2] = {low, high};
@@ -34,17 +38,18 @@ DEVICE void put_sums(float* tile, int row, int column, float low, float high) {
 
 // Words of bits, TOGETHER a row, of what a thread finishes: one where that is enough, as registers
 // have no numbers.
-#define ROWS_AT_ONCE (FINISH_THREADS / (BN / TOGETHER))
+#define ROWS_AT_ONCE (FINISH_THREADS / (FINISH_COLUMNS / TOGETHER))
 #define OPEN_WORDS (BM * TOGETHER <= 64 * ROWS_AT_ONCE ? 1 : 2)
 
 #if PROGRAM_IS_ROUGH
-#if BM * BN > 128 * (FINISH_THREADS / (BN / TOGETHER)) * (BN / TOGETHER)
+#if BM * FINISH_COLUMNS > \
+    128 * (FINISH_THREADS / (FINISH_COLUMNS / TOGETHER)) * (FINISH_COLUMNS / TOGETHER)
 #error "a thread has more sums than bits"
 #endif
 // Lanes take one each at a time, wherever it is.
 DEVICE void finish_all_open(const product_args_t* a, const tile_t* t, const ending_t* e,
                             const float* sums, int thread, uint64_t* open) {
-  const int threads = BN / TOGETHER, rows = FINISH_THREADS / threads;
+  const int threads = FINISH_COLUMNS / TOGETHER, rows = FINISH_THREADS / threads;
   const int first = thread / threads, across = thread % threads * TOGETHER;
   ROLLED
   for (int word = 0; word < OPEN_WORDS; word++)
@@ -68,7 +73,7 @@ DEVICE void finish_all_open(const product_args_t* a, const tile_t* t, const endi
 #if !EPILOGUE
 // Rows of which no two begin at vectors of their own: lanes write what lies side by side.
 DEVICE void finish_each(const product_args_t* a, const tile_t* t, const float* sums, int thread) {
-  enum { OF_LANE = (BN + WARP - 1) / WARP };
+  enum { OF_LANE = (FINISH_COLUMNS + WARP - 1) / WARP };
   const int64_t left = a->n - t->column;
   float bias[OF_LANE];
   UNROLL
@@ -84,7 +89,7 @@ DEVICE void finish_each(const product_args_t* a, const tile_t* t, const float* s
     UNROLL
     for (int i = 0; i < OF_LANE; i++) {
       const int column = i * WARP + LANE;
-      if (column >= BN || column >= left) continue;
+      if (column >= FINISH_COLUMNS || column >= left) continue;
       const float sum = sums[row * SUM_STEP + column];
       STORE(OUT)(y, column, ROUNDED(a->bias ? sum + bias[i] : sum));
     }
@@ -96,7 +101,7 @@ DEVICE void finish_each(const product_args_t* a, const tile_t* t, const float* s
 DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* sums, int thread) {
   const ending_t e = find_ending(a, t);
   // A thread has the same columns of several rows.
-  const int threads = BN / TOGETHER, rows = FINISH_THREADS / threads;
+  const int threads = FINISH_COLUMNS / TOGETHER, rows = FINISH_THREADS / threads;
   const int first = thread / threads, across = thread % threads * TOGETHER;
   const int64_t column = t->column + across;
   float bias[TOGETHER] = {0};
