@@ -33,7 +33,7 @@ usage() {
 }
 
 # Tests whose kernels run on a real GPU, too.
-KERNEL_TESTS=(cuda_test_wgmma cuda_test_bulk cuda_test_parts cuda_test_int8_bulk cuda_test_few cuda_test_rough)
+KERNEL_TESTS=(cuda_test_wgmma cuda_test_bulk cuda_test_parts cuda_test_int8_bulk cuda_test_few cuda_test_rough cuda_test_ex2)
 
 pack() {
   local file=${1:-build/gpu.tar.xz} folder programs=(assay cuda_test_driver "${KERNEL_TESTS[@]}" promises backends_random_graphs)

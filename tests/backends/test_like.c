@@ -1,5 +1,8 @@
 // The emulated engine that is like a GPU: steps of tensor cores by hand, what no kernel of a GPU
 // takes, and allocations that fail. Whole models beside the kernels for GPUs: cli/test_like.py.
+#include <math.h>
+
+#include "backends/emu/like/exp2.h"
 #include "base/alloc.h"
 #include "exec/targets.h"
 #include "passes/graph_case.h"
@@ -185,10 +188,28 @@ static void failed_allocations_are_survived(void** state) {
   }
 }
 
+// Powers of 2 that were measured: near the true ones, of which whole numbers are exact, and
+// growing.
+static void powers_are_near(void** state) {
+  (void)state;
+  float last = 0;
+  for (int i = -126 * EMU_EXP2_STEPS; i <= 16 * EMU_EXP2_STEPS; i++) {
+    const float x = (float)i / EMU_EXP2_STEPS, y = emu_exp2(x);
+    const double want = exp2((double)x), ulp = exp2(floor((double)x) - 23);
+    if (!(fabs((double)y - want) <= 2.5 * ulp) || !(y > last))
+      fail_msg("2^%a: %a, not %a; before it %a", (double)x, (double)y, want, (double)last);
+    if (i % EMU_EXP2_STEPS == 0) assert_true((double)y == want);
+    last = y;
+  }
+  assert_true(emu_exp2(-126 - 1.0F / EMU_EXP2_STEPS) == 0);
+  assert_true(emu_exp2(-1e30F) == 0 && emu_exp2(-HUGE_VALF) == 0);
+  assert_true(isnan(emu_exp2((float)NAN)));
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(steps_cut_what_does_not_fit),
-                                     cmocka_unit_test(layers_run_as_kernels_would),
-                                     cmocka_unit_test(what_has_no_model_is_refused),
-                                     cmocka_unit_test(failed_allocations_are_survived)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(steps_cut_what_does_not_fit), cmocka_unit_test(layers_run_as_kernels_would),
+      cmocka_unit_test(what_has_no_model_is_refused), cmocka_unit_test(powers_are_near),
+      cmocka_unit_test(failed_allocations_are_survived)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

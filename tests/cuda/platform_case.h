@@ -49,6 +49,22 @@ static void find_platform(void) {
   fake_end = found.end;
 }
 
+// The text of a kernel of the tests' own (kernels/), here or where ASSAY_TEST_KERNELS says; to be
+// freed.
+static inline char* kernel_text(const char* name) {
+  const char* folder = getenv("ASSAY_TEST_KERNELS");
+  char path[1024], *text = NULL;
+  size_t bytes = 0;
+  snprintf(path, sizeof path, "%s/%s", folder ? folder : "cuda/kernels", name);
+  FILE* f = fopen(path, "rb");
+  if (!f) fail_msg("there is no %s", path);
+  FILE* out = open_memstream(&text, &bytes);
+  for (int c; (c = fgetc(f)) != EOF;) fputc(c, out);
+  fclose(f);
+  fclose(out);
+  return text;
+}
+
 // ---- a device with one queue --------------------------------------------------------------------
 
 typedef struct platform {

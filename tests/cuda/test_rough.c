@@ -40,20 +40,6 @@ typedef struct rough_form {
 } rough_form_t;
 static const rough_form_t forms[] = {{"", 0.01}, {"fine ", 0.0001}};
 
-static char* kernel_text(void) {
-  const char* folder = getenv("ASSAY_TEST_KERNELS");
-  char path[1024], *text = NULL;
-  size_t bytes = 0;
-  snprintf(path, sizeof path, "%s/rough.cu", folder ? folder : "cuda/kernels");
-  FILE* f = fopen(path, "rb");
-  if (!f) fail_msg("there is no %s", path);
-  FILE* out = open_memstream(&text, &bytes);
-  for (int c; (c = fgetc(f)) != EOF;) fputc(c, out);
-  fclose(f);
-  fclose(out);
-  return text;
-}
-
 static void check_range(platform_t* p, cuda_kernel_t k, const rough_row_t* row,
                         const rough_form_t* form, const range_t* r, uint32_t seed) {
   uint32_t counts[3] = {0};
@@ -90,7 +76,7 @@ static void check_row(platform_t* p, const char* text, const rough_row_t* row,
 static void what_is_settled_is_right(void** state) {
   (void)state;
   platform_t p;
-  char* text = kernel_text();
+  char* text = kernel_text("rough.cu");
   const uint32_t seed = (uint32_t)(test_seed() * 0x9e3779b97f4a7c15u >> 32);
   platform_init(&p);
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

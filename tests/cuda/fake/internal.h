@@ -337,6 +337,10 @@ void lane_commit_copies(fake_lane_t* lane);
 void lane_wait_copies(fake_lane_t* lane, int left, int line);
 void forget_copies(fiber_t* f);
 
+// ---- exp2.c -------------------------------------------------------------------------------------
+
+float lane_power_of_steps(fake_lane_t* lane, float x, int line);
+
 // ---- wgmma.c ------------------------------------------------------------------------------------
 
 void lane_wgmma(fake_lane_t* lane, fake_warp_op_t op, void* d, int n, uint64_t x, uint64_t w,

@@ -132,6 +132,7 @@ DEVICE uint32_t shuffle_u32(uint32_t x, int lane) { return __shfl_sync(ALL_LANES
 DEVICE float shuffle_up_f32(float x, int by) { return __shfl_up_sync(ALL_LANES, x, by); }
 DEVICE float shuffle_down_f32(float x, int by) { return __shfl_down_sync(ALL_LANES, x, by); }
 DEVICE uint32_t ballot(int x) { return __ballot_sync(ALL_LANES, x); }
+DEVICE bool any_lane(int x) { return __any_sync(ALL_LANES, x); }
 
 // ---- memory: words of 32 bits at multiples of so many bytes
 // --------------------------------------
@@ -209,6 +210,9 @@ DEVICE float EXP2_ROUGH(float x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+// 2^x of x that is a multiple of 2^-13, up to 16: on sm_90 the same bits as
+// backends/emu/like/exp2.h has, within 2 ulp; 0 below 2^-126.
+DEVICE float EXP2_STEPS(float x) { return EXP2_ROUGH(x); }
 DEVICE float INVERSE_ROUGH(float x) {
   float y;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));

@@ -70,6 +70,7 @@ typedef struct fake_engine {
   void (*mma)(fake_lane_t* lane, fake_warp_op_t op, void* d, const uint32_t* a, const uint32_t* b,
               int line);
   void (*matrices)(fake_lane_t* lane, fake_warp_op_t op, uint32_t* d, const void* row, int line);
+  float (*power_of_steps)(fake_lane_t* lane, float x, int line);  // EXP2_STEPS
   void (*copy)(fake_lane_t* lane, void* shared, const void* global, int bytes, int valid, int line);
   void (*commit_copies)(fake_lane_t* lane);
   void (*wait_copies)(fake_lane_t* lane, int left, int line);

@@ -198,6 +198,7 @@ DEVICE float fake_rough(double value, uint32_t asked, double share) {
   return fabsf(y) < 0x1p-126F ? 0 * y : y;
 }
 DEVICE float EXP2_ROUGH(float x) { return fake_rough(exp2((double)x), bits_of(x), 0x1.8p-23); }
+#define EXP2_STEPS(x) fake_engine.power_of_steps(FAKE_LANE, (x), __LINE__)
 DEVICE float INVERSE_ROUGH(float x) { return fake_rough(1 / (double)x, bits_of(x), 0x1p-24); }
 
 #include "formats.h"
