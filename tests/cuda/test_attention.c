@@ -1,8 +1,7 @@
 // Attention on a GPU that is not there (fake/): beside the emulated engine and within its bounds;
 // the same bits however many warps or queries share keys.
-#include <stdlib.h>
-
 #include "cuda/forced_case.h"
+#include "cuda/platform_case.h"
 
 #define LIST(...) \
   { __VA_ARGS__ }
@@ -283,6 +282,113 @@ static void warps_of_float32_give_the_same_bits(void** state) {
   }
 }
 
+// ---- weights by powers of 2 ---------------------------------------------------------------------
+
+// Scores of 150 keys whose largest ones lie where a mask or larger queries put them.
+static double nothing(int query, int key) { return (void)query, (void)key, 0; }
+static double growing(int query, int key) { return 0.11 * key - 0.3 * query; }
+static double falling(int query, int key) { return (void)query, -0.12 * key; }
+static double one_far_ahead(int query, int key) { return key == 90 + query ? 300 : 0; }
+static double just_ahead(int query, int key) { return key / 64 * 5.3 + 0.01 * query; }
+static double hidden(int query, int key) { return key < 64 + query ? -INFINITY : 0; }
+static double all_hidden(int query, int key) { return query % 3 && key % 7 ? 0 : -INFINITY; }
+static double least(int query, int key) { return key < 64 + query ? -65504 : 0; }
+static double all_least(int query, int key) { return query % 3 && key % 7 ? 0 : -65504; }
+static double far_below(int query, int key) { return -615.0 - query - key / 64; }
+static double far_above(int query, int key) { return 615.0 + query + key / 64; }
+static double below_1024(int query, int key) { return -703.0 - query + key / 64; }
+static double above_1024(int query, int key) { return 703.0 + query - key / 64; }
+static double steps(int query, int key) { return key / 64 * 700.0 - 1000 + query; }
+static double huge(int query, int key) { return 40000.0 + 32 * query + (key == 100 ? 64 : 0); }
+
+static const struct {
+  const char* name;
+  double (*mask)(int query, int key);
+  double times;  // of queries
+} scores[] = {{"equal", nothing, 0},
+              {"usual", nothing, 1},
+              {"large", nothing, 60},
+              {"larger", nothing, 2000},
+              {"growing", growing, 1},
+              {"falling", falling, 1},
+              {"one far ahead", one_far_ahead, 1},
+              {"just ahead", just_ahead, 0.2},
+              {"hidden at first", hidden, 1},
+              {"hidden rows", all_hidden, 1},
+              {"least at first", least, 1},
+              {"least in rows", all_least, 1},
+              {"far below 0", far_below, 1},
+              {"far above 0", far_above, 1},
+              {"-1024 about", below_1024, 1},
+              {"1024 about", above_1024, 1},
+              {"steps from far to far", steps, 1},
+              {"huge", huge, 30}};
+
+static const tactic_case_t of_scores[2] = {
+    MASKED("", "1,2,20,64", "1,2,150,64", "1,2,150,24", "float[20,150]", ""),
+    {{"",
+      23,
+      {"q float[1,2,20,64]", "k float[1,2,150,64]", "v float[1,2,150,24]"},
+      {0},
+      {"Attention a q k v -> y"},
+      "y"},
+     "attention_",
+     1e-5,
+     false}};
+
+// With and without a mask, by any number of warps: the emulated GPU's bits, within bounds.
+static void check_scores(size_t i, bool masked, assay_format_t format) {
+  static const char* const of_f16[] = {"attention_f16/4", "attention_f16/1", NULL};
+  static const char* const of_bf16[] = {"attention_bf16/4", "attention_bf16/1", NULL};
+  assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+  const tactic_case_t* c = &of_scores[!masked];
+  assay_model_t* m = graph_case_model(&c->graph, in);
+  tactic_run_t want;
+  for (int64_t k = 0; k < in[0]->size; k++) assay_f64(in[0])[k] *= scores[i].times;
+  for (int k = 0; masked && k < 20 * 150; k++)
+    assay_f64(in[3])[k] = scores[i].mask(k / 150, k % 150);
+  print_message("%s%s\n", scores[i].name, masked ? ", masked" : "");
+  forced_case_run_in(format, m, "emu:sm_90", NULL, in, &want);
+  assert_string_equal(want.tactic, "emu_attention");
+  same_bits(format, m, scores[i].name, &want, format == ASSAY_FORMAT_FP16 ? of_f16 : of_bf16, in);
+  tactic_case_judge(c, ASSAY_FP32_TIGHT, m, format, in);
+  tactic_case_release(&want);
+  graph_case_release(in);
+  assay_model_release(m);
+}
+
+static void scores_anywhere_are_weighed(void** state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof scores / sizeof *scores; i++)
+    for (int masked = scores[i].mask == nothing ? 0 : 1; masked < 2; masked++) {
+      check_scores(i, masked, ASSAY_FORMAT_FP16);
+      check_scores(i, masked, ASSAY_FORMAT_BF16);
+    }
+}
+
+// Others have no powers of 2 whose bits are known: their weights are exp_of_negative's.
+static void older_gpus_weigh_otherwise(void** state) {
+  (void)state;
+  assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+  const tactic_case_t* c = &of_scores[1];
+  assay_model_t* m = graph_case_model(&c->graph, in);
+  tactic_run_t of_90, of_80, again;
+  forced_case_run_in(ASSAY_FORMAT_FP16, m, "cuda", "attention_f16/4", in, &of_90);
+  fake->capability = 80;
+  forced_case_run_in(ASSAY_FORMAT_FP16, m, "cuda", "attention_f16/4", in, &of_80);
+  forced_case_run_in(ASSAY_FORMAT_FP16, m, "cuda", "attention_f16/1", in, &again);
+  assert_string_equal(of_80.tactic, "attention_f16/4");
+  assert_false(tactic_case_identical(of_90.out[0], of_80.out[0]));
+  assert_true(tactic_case_identical(again.out[0], of_80.out[0]));
+  tactic_case_judge(c, ASSAY_FP32_TIGHT, m, ASSAY_FORMAT_FP16, in);
+  fake->capability = 90;
+  tactic_case_release(&of_90);
+  tactic_case_release(&of_80);
+  tactic_case_release(&again);
+  graph_case_release(in);
+  assay_model_release(m);
+}
+
 // ---- by multiply-adds ---------------------------------------------------------------------------
 
 // However many queries share a block: near the emulated engine's, and the same bits.
@@ -332,10 +438,10 @@ int main(void) {
                                      cmocka_unit_test(layers_of_tf32_are_on_the_device),
                                      cmocka_unit_test(layers_of_fp32_are_by_parts),
                                      cmocka_unit_test(warps_of_float32_give_the_same_bits),
-
+                                     cmocka_unit_test(scores_anywhere_are_weighed),
+                                     cmocka_unit_test(older_gpus_weigh_otherwise),
                                      cmocka_unit_test(blocks_of_queries_give_the_same_bits)};
-  const char* platform = getenv("ASSAY_TEST_LIBCUDA");
-  setenv("ASSAY_CUDA_PATH", platform ? platform : ".", 1);
+  find_platform();
   tactic_case_backend = "cuda";
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 // cores (like/layer.h).
 #include "backends/emu/inject.h"
 #include "backends/emu/int8.h"
+#include "backends/emu/like/attention.h"
 #include "backends/emu/like/layer.h"
 #include "base/alloc.h"
 #include "base/random.h"
@@ -263,7 +264,7 @@ static void emu_reset(void* state) {
 
 // Tensor cores cut what does not fit, weights of attention are rounded to the layer's format, and
 // functions are those of backends/vmath. Layers that are computed otherwise are within that.
-static void round_like(const assay_layer_t* layer, assay_rounding_t* out) {
+static void round_like(const emu_gpu_t* gpu, const assay_layer_t* layer, assay_rounding_t* out) {
   const bool narrow =
       layer && (layer->format == ASSAY_FORMAT_FP16 || layer->format == ASSAY_FORMAT_BF16);
   out->documented = false;
@@ -271,6 +272,7 @@ static void round_like(const assay_layer_t* layer, assay_rounding_t* out) {
   out->by_definition = out->flushes = true;
   out->function_ulps = 4;
   out->operands = narrow ? layer->format : ASSAY_FORMAT_NONE;
+  out->weight_error = narrow && gpu->exp2 ? EMU_EXP2_WEIGHT_ERROR : 0;
 }
 
 // Functions are those of base/functions.h in float64, rounded once.
@@ -282,7 +284,7 @@ static void emu_rounding(void* state, const assay_layer_t* layer, size_t n_in,
   *out =
       (assay_rounding_t){.accumulator = acc, .documented = true, .fma = true, .function_ulps = 1};
   out->compute = acc == ASSAY_FORMAT_FP64 ? ASSAY_FORMAT_FP64 : ASSAY_FORMAT_FP32;
-  if (e && e->like && acc == ASSAY_FORMAT_FP32) round_like(layer, out);
+  if (e && e->like && acc == ASSAY_FORMAT_FP32) round_like(e->like->gpu, layer, out);
 }
 
 const assay_backend_t assay_backend_emu = {.name = "emu",

@@ -1,6 +1,8 @@
 // Kernels of attention.
 #include "backends/cuda/attention/attention.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backends/cuda/attention/places.h"
@@ -10,6 +12,11 @@ _Static_assert((int)ATTENTION_ARGS_RANK == (int)ASSAY_ATTENTION_RANK, "as many d
 _Static_assert((int)ATTENTION_ARGS_MASKS == (int)ASSAY_ATTENTION_MASKS, "as many masks");
 
 enum { MIN_QUERIES = 16 };  // of a block
+enum { MAX_FOLDED = 64 };   // powers of 2 on either side of 1 that a folded scale may be
+static const double LOG2_E = 1.4426950408889634;
+// Powers of 2 that weights may be before they refer to another score: as many times as large are
+// sums of values, which must not pass float32's range for that.
+static const double GROWTH = 8;
 
 typedef struct attention_kernel {
   assay_kernel_t base;
@@ -79,6 +86,12 @@ static attention_side_t side(const attention_view_t* v) {
   return (attention_side_t){.start = v->at, .row = v->row, .column = v->column};
 }
 
+bool cuda_attention_folds(const attention_layer_t* a) {
+  int power;
+  return a->n_masks == 0 && !(a->cap > 0) && frexpf(a->scale, &power) == 0.5F &&
+         abs(power) <= MAX_FOLDED;
+}
+
 // queries: of a block.
 static attention_args_t arguments(const attention_layer_t* a, int queries) {
   attention_args_t to = {.q = side(&a->q),
@@ -95,6 +108,9 @@ static attention_args_t arguments(const attention_layer_t* a, int queries) {
                          .left = (int32_t)a->left,
                          .right = (int32_t)a->right,
                          .zero_unseen = a->zero_unseen};
+  const double scale = cuda_attention_folds(a) ? (double)a->scale : 1;
+  to.exponent = (float)(LOG2_E * scale);
+  to.growth = a->v.type == ASSAY_TYPE_FLOAT16 ? (float)(GROWTH / LOG2_E / scale) : 0;
   (void)cuda_attention_places(a, &to);
   for (int i = 0; i < a->n_masks; i++) to.masks[i].fill = a->masks[i].fill;
   // Reaches without end, that nothing overflows with.

@@ -19,6 +19,10 @@ assay_status_t cuda_attention_find_window(const assay_sized_layer_t* l,
 bool cuda_attention_in_pieces(const attention_layer_t* a, const attention_view_t* v, int64_t size,
                               int64_t piece);
 
+// Whether scores are nothing but products times a power of 2, which may as well be part of another
+// factor: no bit depends on it.
+bool cuda_attention_folds(const attention_layer_t* a);
+
 // Options of what comes after the scores, which all kernels have.
 void cuda_attention_options(const attention_layer_t* a, assay_str_t* out);
 

@@ -21,4 +21,4 @@ const assay_tactic_t cuda_tactic_attention_tf32 = {
     .source = "assay",
     .variants = variants,
     .make_variant = make,
-    .rounding = CUDA_ATTENTION_TENSOR_ROUNDING(ASSAY_FORMAT_TF32)};
+    .rounding = CUDA_ATTENTION_TENSOR_ROUNDING(ASSAY_FORMAT_TF32, 0)};

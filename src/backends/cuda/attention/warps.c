@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { QUERIES = 16, THREADS = 32, MOST = 128 };
+enum { QUERIES = 16, THREADS = 32, MOST = 128, EXP2_CAPABILITY = 90 };
 // Keys of a block: fewer where wide elements of wide heads would leave a multiprocessor room for
 // one block only.
 enum { KEYS = 64, FEWER_KEYS = 32, FEWER_FROM = 64 };
@@ -87,6 +87,12 @@ static int find_warps(const char* name) {
   return 0;
 }
 
+// Weights of 16 bits by the multiprocessor's own powers of 2, where their bits are known
+// (emu/like/exp2.h). exp2: whether it is such a GPU.
+static void add_weights(const attention_layer_t* a, bool exp2, assay_str_t* to) {
+  assay_str_printf(to, " -DEXP2=%d -DFOLDED=%d", exp2, exp2 && cuda_attention_folds(a));
+}
+
 static void add_options(const attention_layer_t* a, const attention_warps_t* w, const form_t* f,
                         int warps, assay_str_t* to) {
   const bool fast = cuda_attention_in_pieces(a, &a->q, a->size, f->piece) &&
@@ -116,6 +122,8 @@ assay_status_t cuda_attention_warps_make(const assay_sized_layer_t* l, const att
   if (shared > cuda_own_of(l)->properties.shared_bytes) return NULL;
   cuda_attention_options(&a, &options);
   add_options(&a, w, &f, warps, &options);
+  if (f.bytes == 2)
+    add_weights(&a, cuda_own_of(l)->properties.capability == EXP2_CAPABILITY, &options);
   const cuda_source_t source = {.file = w->file,
                                 .kernel = w->kernel,
                                 .options = assay_str_get(&options),

@@ -26,11 +26,13 @@ assay_status_t cuda_attention_warps_make(const assay_sized_layer_t* l, const att
                                          const assay_variant_t* v,
                                          assay_kernel_t** out) ASSAY_MUST_USE;
 
-// Weights are rounded to a format where they are multiplied; for sums see product_mma.c.
-#define CUDA_ATTENTION_TENSOR_ROUNDING(format)                                                    \
-  {                                                                                               \
-    .compute = ASSAY_FORMAT_FP32, .accumulator = ASSAY_FORMAT_FP32, .truncates = true,            \
-    .fma = true, .by_definition = true, .flushes = true, .function_ulps = 4, .operands = (format) \
+// Weights are rounded to a format where they are multiplied, and off by a share `error` before
+// that; for sums see product_mma.c.
+#define CUDA_ATTENTION_TENSOR_ROUNDING(format, error)                                              \
+  {                                                                                                \
+    .compute = ASSAY_FORMAT_FP32, .accumulator = ASSAY_FORMAT_FP32, .truncates = true,             \
+    .fma = true, .by_definition = true, .flushes = true, .function_ulps = 4, .operands = (format), \
+    .weight_error = (error)                                                                        \
   }
 
 #endif  // ASSAY_BACKENDS_CUDA_ATTENTION_WARPS_H_

@@ -27,6 +27,7 @@ typedef struct attention_args {
   divisor_t batch[ATTENTION_ARGS_RANK], tiles, period;
   int32_t q_len, kv_len, size, v_size;
   float scale, cap;
+  float exponent, growth;  // exp2_weights.h; with FOLDED, of products without their scale
   int32_t left, right, zero_unseen;
   attention_args_mask_t masks[ATTENTION_ARGS_MASKS];
 } attention_args_t;

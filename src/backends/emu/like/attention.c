@@ -1,10 +1,12 @@
 // Layers of attention: scores of 64 keys at a time, with maxima that grow and sums that are scaled
 // down to them (T. Dao, FlashAttention-2, 2023). Of 16-bit floats both products are the tensor
-// cores', and weights are rounded to the type before the second; else all is in float32.
+// cores', and weights are rounded to the type before the second; else all is in float32. Where a
+// GPU's powers of 2 are known, they weigh scores of 16 bits (kernels/attention/exp2_weights.h).
 #include "backends/emu/like/attention.h"
 
 #include <math.h>
 
+#include "backends/emu/like/exp2.h"
 #include "backends/layers/attention.h"
 #include "backends/vmath/lanes_plain.h"
 #include "backends/vmath/negative_exp.h"
@@ -12,7 +14,7 @@
 #include "base/alloc.h"
 
 // Queries of a block skip the keys that none of them sees.
-enum { KEYS = 64, QUERIES = 16, TENSOR_SIZE = 128, FMA_LANES = 16 };
+enum { KEYS = 64, QUERIES = 16, TENSOR_SIZE = 128, TENSOR_LANES = 4, FMA_LANES = 16 };
 enum { WIDE_LANES = 8, MAX_NARROW = 512 };  // columns of values
 // In float32 blocks of keys are as large as this where a GPU's shared memory holds them.
 enum { MIN_SHARED = 99 << 10 };
@@ -22,6 +24,7 @@ typedef struct job {
   const attention_layer_t* a;
   emu_arithmetic_t arithmetic;
   bool tensor;
+  bool exp2;            // with `tensor`
   assay_format_t type;  // of weights, with `tensor`
   int64_t period;
   const float *q, *k, *v, *masks[ASSAY_ATTENTION_MASKS];
@@ -86,9 +89,17 @@ static float mask_at(const job_t* j, int i, int64_t row, int64_t key) {
   return j->masks[i][at];
 }
 
+// Whether a lone mask is added to products while these are scaled.
+static bool adds_scaled(const job_t* j) {
+  const attention_layer_t* a = j->a;
+  return j->exp2 && a->n_masks == 1 && a->masks[0].kind == ASSAY_ATTENTION_ADDED && !a->windowed &&
+         !(a->cap > 0);
+}
+
 // A score behind its scale, cap and masks. row: of all scores.
 static float masked(const job_t* j, int64_t row, int64_t key, float s) {
   const attention_layer_t* a = j->a;
+  if (adds_scaled(j)) return fmaf(s, a->scale, mask_at(j, 0, row, key));
   s *= a->scale;
   if (a->cap > 0) {
     float x = s / a->cap, t;
@@ -109,6 +120,40 @@ static float masked(const job_t* j, int64_t row, int64_t key, float s) {
 // exp(s - m), where m is the largest score so far; below the normal numbers it is nothing.
 static float weight(float s, float m) { return exp_of_negative(s - (m == NO_SCORE ? 0 : m)); }
 
+// ---- weights by powers of 2 ---------------------------------------------------------------------
+
+// Scores weigh 2^(s log2(e) - power), rounded to a step, where `power` is log2(e) `score` about,
+// the largest score at some time: another one's turn comes where it is larger by GROWTH / log2(e).
+typedef struct reference {
+  float score, power;  // -infinity and 0: none yet
+} reference_t;
+
+static const float LOG2_E = 0x1.715476p+0F;
+static const float GROWTH =
+    0x1.62e430p+2F;  // 8 / log2(e); 0 where values are as large as float32's
+static const float SHIFT = 1152, NEAR = 896;  // where float32's steps are 1 / EMU_EXP2_STEPS
+enum { MAX_STEPPED = 1024 };                  // from there on float32's are none smaller
+
+// What has been summed up is to be multiplied by.
+static float refer_to(const job_t* j, reference_t* r, float top) {
+  if (!(top - r->score > (j->type == ASSAY_FORMAT_BF16 ? 0 : GROWTH))) return 1;
+  const float product = top * LOG2_E, shift = product < 0 ? 2 * MAX_STEPPED : MAX_STEPPED;
+  const bool steps = fabsf(product) < MAX_STEPPED;
+  const float power = steps ? fmaf(top, LOG2_E, shift) - shift : product;
+  const float kept =
+      r->score == NO_SCORE ? 1 : emu_exp2(fmaxf(r->power - power, -(float)MAX_STEPPED));
+  *r = (reference_t){top, power};
+  return kept;
+}
+
+static float weight_by(const reference_t* r, float s) {
+  const bool near = fabsf(r->power) <= NEAR;
+  const float shift = near ? SHIFT - r->power : SHIFT;
+  return emu_exp2(fmaf(near ? s : s - r->score, LOG2_E, shift) - SHIFT);
+}
+
+// ---- sums of weights ----------------------------------------------------------------------------
+
 // Each lane adds its own weights: four of two neighbours in turn, or every so manieth. Then lanes
 // add up: four to the next one first, others to the farthest first.
 static float add_lanes(float* part, int lanes) {
@@ -117,8 +162,13 @@ static float add_lanes(float* part, int lanes) {
   return part[0];
 }
 
+static float add_up(const job_t* j, float* part, int lanes) {
+  if (j->tensor) return part[0] + part[1] + (part[2] + part[3]);
+  return add_lanes(part, lanes);
+}
+
 // Sums of weights: lanes of multiply-adds keep their own until the end, but for heads so wide that
-// another kernel takes them.
+// another kernel takes them; so do the four lanes of a query that weigh by powers of 2.
 typedef struct weights {
   int lanes;
   bool kept;
@@ -127,21 +177,24 @@ typedef struct weights {
 
 static weights_t no_weights(const job_t* j) {
   const bool wide = j->a->v_size > MAX_NARROW;
-  return (weights_t){.lanes = wide ? WIDE_LANES : FMA_LANES, .kept = !j->tensor && !wide};
+  return (weights_t){.lanes = j->tensor ? TENSOR_LANES
+                              : wide    ? WIDE_LANES
+                                        : FMA_LANES,
+                     .kept = j->tensor ? j->exp2 : !wide};
 }
 
 static void add_block(const job_t* j, weights_t* t, const float* w, float kept) {
   float part[FMA_LANES] = {0};
   for (int key = 0; key < KEYS; key++) part[j->tensor ? key % 8 / 2 : key % t->lanes] += w[key];
-  if (j->tensor)
-    t->sum = fmaf(t->sum, kept, part[0] + part[1] + (part[2] + part[3]));
-  else if (!t->kept)
-    t->sum = fmaf(t->sum, kept, add_lanes(part, t->lanes));
+  if (!t->kept) t->sum = fmaf(t->sum, kept, add_up(j, part, t->lanes));
   for (int lane = 0; t->kept && lane < t->lanes; lane++)
-    t->part[lane] = fmaf(t->part[lane], kept, part[lane]);
+    t->part[lane] =
+        j->exp2 ? t->part[lane] * kept + part[lane] : fmaf(t->part[lane], kept, part[lane]);
 }
 
-static float end_weights(weights_t* t) { return t->kept ? add_lanes(t->part, t->lanes) : t->sum; }
+static float end_weights(const job_t* j, weights_t* t) {
+  return t->kept ? add_up(j, t->part, t->lanes) : t->sum;
+}
 
 // ---- a query ------------------------------------------------------------------------------------
 
@@ -192,10 +245,31 @@ static void add_values(const job_t* j, query_t* r, int64_t key, const float* w) 
   emu_rows_multiply(&j->arithmetic, &r->w, 0, &values, r->sums);
 }
 
+// Scores of a block of keys become weights. What has been summed up is to be multiplied by.
+static float weigh(float* m, float* s) {
+  float top = *m;
+  for (int i = 0; i < KEYS; i++)
+    if (s[i] > top) top = s[i];
+  for (int i = 0; i < KEYS; i++) s[i] = weight(s[i], top);
+  const float kept = weight(*m, top);
+  *m = top;
+  return kept;
+}
+
+static float weigh_by_powers(const job_t* j, reference_t* m, float* s) {
+  float top = NO_SCORE;
+  for (int i = 0; i < KEYS; i++)
+    if (s[i] > top) top = s[i];
+  const float kept = refer_to(j, m, top);
+  for (int i = 0; i < KEYS; i++) s[i] = weight_by(m, s[i]);
+  return kept;
+}
+
 static void attend(const job_t* j, query_t* r, int64_t query) {
   const attention_layer_t* a = j->a;
   const float* q = j->q + head_start(a, &a->q, j->head) + query * a->q.row;
-  float s[KEYS], m = NO_SCORE;
+  float s[KEYS];
+  reference_t m = {NO_SCORE, 0};
   weights_t weights = no_weights(j);
   int64_t low, high;
   gone_through(j, query, &low, &high);
@@ -203,18 +277,13 @@ static void attend(const job_t* j, query_t* r, int64_t query) {
   emu_rows_set(&j->arithmetic, &r->q, 0, r->terms);
   for (int64_t c = 0; c < a->v_size; c++) r->sums[c] = 0;
   for (int64_t key = low / KEYS * KEYS; key < high; key += KEYS) {
-    float top = m;
     score(j, r, query, key, s);
-    for (int i = 0; i < KEYS; i++)
-      if (s[i] > top) top = s[i];
-    for (int i = 0; i < KEYS; i++) s[i] = weight(s[i], top);
-    const float kept = weight(m, top);
-    m = top;
+    const float kept = j->exp2 ? weigh_by_powers(j, &m, s) : weigh(&m.score, s);
     add_block(j, &weights, s, kept);
     for (int64_t c = 0; c < a->v_size; c++) r->sums[c] *= kept;
     add_values(j, r, key, s);
   }
-  const float sum = end_weights(&weights);
+  const float sum = end_weights(j, &weights);
   const float by = a->zero_unseen && sum == 0 ? 0 : 1 / sum;
   float* y = j->y + head_start(a, &a->y, j->head) + query * a->y.row;
   for (int64_t c = 0; c < a->v_size; c++) y[c * a->y.column] = r->sums[c] * by;
@@ -321,6 +390,7 @@ assay_status_t emu_attention_run(emu_operands_t* o, const emu_gpu_t* gpu, float*
   job_t j = {.a = &a, .y = y, .period = a.period ? a.period : a.q_len};
   j.tensor = a.size <= TENSOR_SIZE && a.v_size <= TENSOR_SIZE &&
              (is_all(&a, ASSAY_TYPE_FLOAT16) || is_all(&a, ASSAY_TYPE_BFLOAT16));
+  j.exp2 = j.tensor && gpu->exp2;
   // No kernel of ours has one in tf32.
   *ok = (j.tensor || fits(&a)) && o->l->layer->format != ASSAY_FORMAT_TF32 &&
         a.kv_len < INT32_MAX / 2;

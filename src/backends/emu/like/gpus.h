@@ -19,6 +19,7 @@ typedef struct emu_gpu {
   int terms;          // of a step of 16-bit floats; of tf32 half as many
   int fraction;       // bits behind the point
   bool measured;      // here; false: as the papers say
+  bool exp2;          // its powers of 2 are those of exp2.h, and kernels use them
 } emu_gpu_t;
 
 extern const emu_gpu_t emu_gpus[];  // ends with name NULL

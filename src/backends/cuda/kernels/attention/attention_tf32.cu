@@ -10,6 +10,8 @@
 // sides. Of values it reads two neighbouring columns, for two products: column i * 8 + 4 c of the
 // result is in sums[i], the next one in sums[i + 1], and so on (put_row).
 #define PIECE 4
+#define EXP2 0
+#define FOLDED 0
 #include "attention_warps.h"
 
 DEVICE uint32_t to_tf32(float x) { return bits_of(ROUND_TF32(x)); }

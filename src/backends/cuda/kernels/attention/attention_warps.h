@@ -8,7 +8,9 @@
 // WHOLE 1: they are such multiples; FAST 1: rows of keys and values lie in pieces of 16 bytes;
 // KEYS: of a block, 32 or 64; ONE_BLOCK 1: there are no more keys than a block has; WARPS: 1 to 4;
 // Q_STAYS 1: queries are read from shared memory for each block of keys, behind as many blocks of
-// keys as there are, two at most; 0: they are kept in registers.
+// keys as there are, two at most; 0: they are kept in registers; EXP2 1: weights are those of
+// exp2_weights.h; FOLDED 1, of these: scores are their products only, whose scale is in
+// a->exponent.
 //
 // Who includes this says PIECE, elements of 16 bytes, defines the four functions that are declared
 // below, and calls attend from its kernel.
@@ -16,6 +18,7 @@
 #define ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_ATTENTION_WARPS_H_
 
 #include "attention.h"
+#include "exp2_weights.h"
 
 #define N_THREADS (32 * WARPS)
 #define QUERIES (16 * WARPS)
@@ -66,6 +69,10 @@ typedef struct said {
   uint32_t at[2][KEYS / 8][2];
 } said_t;
 
+// A lone mask is added to products while these are scaled. Where a window is one, too, it may have
+// been a mask, which must not make a difference.
+#define ADDS_SCALED (EXP2 && MASKS == 1 && KINDS == 0 && !WINDOWED && !CAP)
+
 // Masks that are read long before they are needed, as far as there are registers for it.
 #define EARLY_MASKS ((SIZE) + (V_SIZE) > 128 ? 1 : 2)
 
@@ -105,11 +112,17 @@ DEVICE void read_mask(const query_t* rows, int i, int32_t key, int32_t left, sai
 #define STAGE (KEYS * (K_STEP + V_STEP))  // elements: keys, and behind them values
 #define FEW_KEYS 16
 
-// What a thread has of its warp's queries, two rows of them. m: the largest score so far.
+// What a thread has of its warp's queries, two rows of them. m: the largest score so far. sum: of
+// weights; with EXP2, of its own keys.
 typedef struct queries {
   const element_t* q;              // its warp's first row of queries
   uint32_t of_q[SIZE / TERMS][4];  // Q_STAYS: not there
-  float sums[V_SIZE / 8][4], m[2], sum[2];
+  float sums[V_SIZE / 8][4], sum[2];
+#if EXP2
+  reference_t m[2];
+#else
+  float m[2];
+#endif
   query_t rows[2];
   said_t said[MASKS + 1];  // of the block of keys that comes next
 } queries_t;
@@ -149,14 +162,17 @@ DEVICE void find_scores(const attention_args_t* a, queries_t* t, int n, int32_t 
   multiply_keys(t, n, keys, s);
   UNROLL
   for (int j = 0; j < n / 8; j++) UNROLL
-  for (int r = 0; r < 4; r++) s[j][r] = scaled(a, s[j][r]);
+  for (int r = 0; r < 4 && !FOLDED && !ADDS_SCALED; r++) s[j][r] = scaled(a, s[j][r]);
   UNROLL
   for (int i = 0; i < MASKS; i++) {
     said_t* said = &t->said[i];
     if (i >= EARLY_MASKS) read_mask(t->rows, i, own, a->kv_len - own, said);
     UNROLL
     for (int j = 0; j < n / 8; j++) UNROLL
-    for (int r = 0; r < 4; r++) s[j][r] = told(a, i, said->at[r / 2][j][r % 2], s[j][r]);
+    for (int r = 0; r < 4; r++) {
+      const uint32_t at = said->at[r / 2][j][r % 2];
+      s[j][r] = ADDS_SCALED ? FMA(s[j][r], a->scale, float_of(at)) : told(a, i, at, s[j][r]);
+    }
   }
   if (next) read_early_masks(a, t, key + KEYS);
   if (sees_all(&t->rows[0], key, key + n) && sees_all(&t->rows[1], key, key + n)) return;
@@ -167,9 +183,60 @@ DEVICE void find_scores(const attention_args_t* a, queries_t* t, int n, int32_t 
       s[j][r] = NO_SCORE;
 }
 
+#if EXP2
+DEVICE void rescale(queries_t* t, const float* by) {
+  UNROLL
+  for (int h = 0; h < 2; h++) t->sum[h] *= by[h];
+  UNROLL
+  for (int i = 0; i < V_SIZE / 8; i++) UNROLL
+  for (int r = 0; r < 4; r++) t->sums[i][r] *= by[r / 2];
+}
+
+// top: the largest one of the thread's own scores. Rows whose scores outgrow what they refer to
+// refer to the largest of all, each on its own: that a warp has none of them changes no bits.
+DEVICE void raise_references(const attention_args_t* a, queries_t* t, float* top) {
+  bool any = false;
+  UNROLL
+  for (int h = 0; h < 2; h++) any |= outgrows(&t->m[h], top[h], a->growth);
+  if (!ONE_BLOCK && !any_lane(any)) return;
+  float kept[2] = {1, 1};
+  UNROLL
+  for (int h = 0; h < 2; h++) {
+    top[h] = LARGER(top[h], shuffle_xor_f32(top[h], 1));
+    top[h] = LARGER(top[h], shuffle_xor_f32(top[h], 2));
+    if (outgrows(&t->m[h], top[h], a->growth)) kept[h] = refer_to(&t->m[h], top[h], a->exponent);
+  }
+  if (!ONE_BLOCK) rescale(t, kept);
+}
+
+// Scores become weights.
+DEVICE void weigh(const attention_args_t* a, queries_t* t, int n, float (*s)[4]) {
+  float top[2] = {NO_SCORE, NO_SCORE}, shift[2], part[2] = {0, 0};
+  UNROLL
+  for (int j = 0; j < n / 8; j++) UNROLL
+  for (int r = 0; r < 4; r++) top[r / 2] = LARGER(top[r / 2], s[j][r]);
+  raise_references(a, t, top);
+  UNROLL
+  for (int h = 0; h < 2; h++) {
+    shift[h] = shift_of(&t->m[h]);
+    if (is_far(&t->m[h])) UNROLL
+    for (int j = 0; j < n / 8; j++) UNROLL
+    for (int r = 2 * h; r < 2 * h + 2; r++) s[j][r] -= t->m[h].score;
+  }
+  UNROLL
+  for (int j = 0; j < n / 8; j++) UNROLL
+  for (int r = 0; r < 4; r++) {
+    s[j][r] = weight_of(s[j][r], a->exponent, shift[r / 2]);
+    part[r / 2] += s[j][r];
+  }
+  UNROLL
+  for (int h = 0; h < 2; h++) t->sum[h] += part[h];
+}
+#else
 // Scores become weights; what was summed up before shrinks as the largest score grows.
-DEVICE void weigh(queries_t* t, int n, float (*s)[4]) {
+DEVICE void weigh(const attention_args_t* a, queries_t* t, int n, float (*s)[4]) {
   float top[2] = {t->m[0], t->m[1]};
+  (void)a;
   UNROLL
   for (int j = 0; j < n / 8; j++) UNROLL
   for (int r = 0; r < 4; r++) top[r / 2] = LARGER(top[r / 2], s[j][r]);
@@ -197,13 +264,14 @@ DEVICE void weigh(queries_t* t, int n, float (*s)[4]) {
   for (int i = 0; i < V_SIZE / 8 && !ONE_BLOCK; i++) UNROLL
   for (int r = 0; r < 4; r++) t->sums[i][r] *= kept[r / 2];
 }
+#endif
 
 // Takes `n` keys of a block, a constant: all, or FEW_KEYS where no more are left.
 DEVICE void take_keys(const attention_args_t* a, queries_t* t, int n, int32_t key, bool next,
                       const element_t* keys) {
   float s[KEYS / 8][4];
   find_scores(a, t, n, key, next, keys, s);
-  weigh(t, n, s);
+  weigh(a, t, n, s);
   multiply_values(t, n, s, keys + KEYS * K_STEP);
   if (n == KEYS) return;
   // Keys that are not there have weights and values of 0, which make +0 of -0.
@@ -241,7 +309,11 @@ DEVICE void attend(const attention_args_t* a, element_t* stages) {
   for (int h = 0; h < 2; h++) {
     const int32_t query = first + own + LANE / 4 + h * 8;
     t.rows[h] = find_query(a, &at, head, query < a->q_len ? query : a->q_len - 1);
+#if EXP2
+    t.m[h] = no_reference();
+#else
     t.m[h] = NO_SCORE;
+#endif
     t.sum[h] = 0;
   }
   read_early_masks(a, &t, key);
@@ -280,6 +352,10 @@ DEVICE void attend(const attention_args_t* a, element_t* stages) {
   UNROLL
   for (int h = 0; h < 2; h++) {
     const int32_t query = first + own + LANE / 4 + h * 8;
+#if EXP2
+    t.sum[h] += shuffle_xor_f32(t.sum[h], 1);
+    t.sum[h] += shuffle_xor_f32(t.sum[h], 2);
+#endif
     const float all = t.sum[h], by = a->zero_unseen && all == 0 ? 0.0F : 1 / all;
     if (query < a->q_len) put_row(a, &t, h, by, y, at.y + query * (INDEX)a->y.row);
   }
