@@ -2,9 +2,9 @@
 #include "backends/cuda/attention/warps.h"
 
 static const attention_warps_t of_f16 = {
-    "attention_mma.cu", "attention_mma", ASSAY_TYPE_FLOAT16, "tensor", 1, false, ""};
+    "attention_mma.cu", "attention_mma", ASSAY_TYPE_FLOAT16, "tensor", 1, true, ""};
 static const attention_warps_t of_bf16 = {
-    "attention_mma.cu", "attention_mma", ASSAY_TYPE_BFLOAT16, "tensor", 1, false, ""};
+    "attention_mma.cu", "attention_mma", ASSAY_TYPE_BFLOAT16, "tensor", 1, true, ""};
 
 static assay_status_t variants_f16(const assay_sized_layer_t* l, assay_variant_t* out, size_t* n) {
   return cuda_attention_warps_variants(l, &of_f16, out, n);

@@ -17,13 +17,21 @@ DEVICE void multiply_keys(const queries_t* t, int n, const element_t* keys, floa
   for (int j = 0; j < n / 8; j++) UNROLL
   for (int r = 0; r < 4; r++) s[j][r] = 0;
   UNROLL
-  for (int i = 0; i < SIZE / 16; i++) UNROLL
-  for (int j = 0; j < n / 8; j += 2) {
-    uint32_t of_k[4];
-    load_matrices(of_k,
-                  keys + (j * 8 + LANE % 8 + LANE / 16 * 8) * K_STEP + i * 16 + LANE / 8 % 2 * 8);
-    JOINED(MMA_, T)(s[j], t->of_q[i], of_k);
-    JOINED(MMA_, T)(s[j + 1], t->of_q[i], of_k + 2);
+  for (int i = 0; i < SIZE / 16; i++) {
+#if Q_STAYS
+    uint32_t of_q[4];
+    read_queries(t, i, of_q);
+#else
+    const uint32_t* of_q = t->of_q[i];
+#endif
+    UNROLL
+    for (int j = 0; j < n / 8; j += 2) {
+      uint32_t of_k[4];
+      load_matrices(of_k,
+                    keys + (j * 8 + LANE % 8 + LANE / 16 * 8) * K_STEP + i * 16 + LANE / 8 % 2 * 8);
+      JOINED(MMA_, T)(s[j], of_q, of_k);
+      JOINED(MMA_, T)(s[j + 1], of_q, of_k + 2);
+    }
   }
 }
 
@@ -59,7 +67,14 @@ DEVICE void put_row(const attention_args_t* a, const queries_t* t, int h, float 
   }
 }
 
-LARGE_KERNEL(attention_mma, attention_args_t, N_THREADS) {
+// Four warps of each quarter of a multiprocessor where heads leave registers for it: they wait for
+// each other's products and powers.
+#if EXP2 && (SIZE) + (V_SIZE) <= 128 && MASKS < 3 && !CAP && !WALKED
+#define MIN_WARPS 16
+#else
+#define MIN_WARPS 4
+#endif
+KERNEL_OF_BLOCKS(attention_mma, attention_args_t, N_THREADS, MIN_WARPS / WARPS) {
   DYNAMIC(element_t, stages);
   attend(&a, stages);
 }

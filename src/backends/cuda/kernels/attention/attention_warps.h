@@ -211,10 +211,11 @@ DEVICE void raise_references(const attention_args_t* a, queries_t* t, float* top
 
 // Scores become weights.
 DEVICE void weigh(const attention_args_t* a, queries_t* t, int n, float (*s)[4]) {
-  float top[2] = {NO_SCORE, NO_SCORE}, shift[2], part[2] = {0, 0};
+  float four[4] = {s[0][0], s[0][1], s[0][2], s[0][3]}, shift[2], part[2] = {0, 0};
   UNROLL
-  for (int j = 0; j < n / 8; j++) UNROLL
-  for (int r = 0; r < 4; r++) top[r / 2] = LARGER(top[r / 2], s[j][r]);
+  for (int j = 1; j < n / 8; j++) UNROLL
+  for (int r = 0; r < 4; r++) four[r] = LARGER(four[r], s[j][r]);
+  float top[2] = {LARGER(four[0], four[1]), LARGER(four[2], four[3])};
   raise_references(a, t, top);
   UNROLL
   for (int h = 0; h < 2; h++) {
