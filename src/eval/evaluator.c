@@ -452,6 +452,17 @@ static assay_status_t settle_outputs(assay_evaluator_t* m, const assay_node_t* n
 }
 
 // Runs a node from slot to slot.
+// What a node reads, to be released; *out NULL: there is none. A constant that lies in 16 bits is
+// float32 to all that see it.
+static assay_status_t take_input(const assay_evaluator_t* m, const assay_value_t* v,
+                                 assay_tensor_t** out) {
+  assay_tensor_t* t = slot_or_constant(m, v);
+  if (t && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_NARROW)
+    return assay_tensor_pack(t, out);
+  *out = assay_tensor_retain(t);
+  return NULL;
+}
+
 static assay_status_t step(assay_evaluator_t* m, const assay_node_t* node) {
   assay_tensor_t *few_in[FEW], *few_out[FEW], **in = few_in, **out = few_out;
   assay_status_t st = NULL;
@@ -461,8 +472,9 @@ static assay_status_t step(assay_evaluator_t* m, const assay_node_t* node) {
   size_t n_in = 0;
   for (; !st && n_in < node->n_inputs; n_in++) {
     const assay_value_t* v = node->inputs[n_in];
-    in[n_in] = v ? assay_tensor_retain(slot_or_constant(m, v)) : NULL;
-    if (v && !in[n_in]) {
+    in[n_in] = NULL;
+    if (v) st = take_input(m, v, &in[n_in]);
+    if (!st && v && !in[n_in]) {
       st = ASSAY_NODE_ERROR(node, ASSAY_NOT_FOUND, "input %zu '%s' has no value", n_in, v->name);
     }
   }

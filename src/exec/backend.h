@@ -67,6 +67,9 @@ typedef struct assay_backend {
   // An engine that is not ours: what it gives may have any shape, and control nodes are run as a
   // whole, without taps in their bodies.
   bool external;
+  // It takes constants of float32 that lie in 16 bits (ASSAY_STORE_NARROW), which plan files hold
+  // where the layers round them to these anyway.
+  bool narrow_constants;
   // What all states of the same layers share, such as packed weights. NULL: nothing is shared. The
   // states are closed before it. Threads: states that share may run at the same time.
   // options may be NULL. Errors: INVALID_ARGUMENT, CORRUPT in the options.

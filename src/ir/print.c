@@ -71,6 +71,7 @@ static void put_elem(assay_str_t* s, const assay_tensor_t* t, int64_t i) {
       return;
     case ASSAY_STORE_PACKED:
     case ASSAY_STORE_LATE:
+    case ASSAY_STORE_NARROW:
       return;
   }
 }

@@ -65,8 +65,19 @@ static assay_status_t open_external(onnx_reader_t* r, const char* location, assa
 assay_status_t onnx_give_external(onnx_reader_t* r, const char* location, assay_mapping_t* data) {
   ASSAY_TRY(assay_grow(&r->externals, &r->cap_externals, r->n_externals + 1, sizeof *r->externals));
   assay_mapping_retain(data);
+  r->data_given = true;
   r->externals[r->n_externals++] = (onnx_external_t){location, data};
   return NULL;
+}
+
+// The type as which elements lie in data that were given; UNDEFINED: no plan says so.
+static assay_type_t type_there(const onnx_reader_t* r, assay_type_t type, const char* narrow) {
+  const bool can_be = r->may_narrow && type == ASSAY_TYPE_FLOAT;
+  if (!narrow) return type;
+  if (can_be && strcmp(narrow, assay_type_name(ASSAY_TYPE_FLOAT16)) == 0) return ASSAY_TYPE_FLOAT16;
+  if (can_be && strcmp(narrow, assay_type_name(ASSAY_TYPE_BFLOAT16)) == 0)
+    return ASSAY_TYPE_BFLOAT16;
+  return r->data_given ? ASSAY_TYPE_UNDEFINED : type;
 }
 
 // Zeros in place of the elements.
@@ -81,19 +92,25 @@ assay_status_t onnx_read_external(onnx_reader_t* r, const Onnx__TensorProto* p, 
                                   int rank, const int64_t* dims, const char** out_location,
                                   assay_tensor_t** out) {
   const char *location = NULL, *offset_text = NULL, *length_text = NULL;
+  const char* narrow = NULL;
   for (size_t i = 0; i < p->n_external_data; i++) {
     const char *key = p->external_data[i]->key, *value = p->external_data[i]->value;
     if (!key) continue;
     if (strcmp(key, "location") == 0) location = value ? value : "";
     if (strcmp(key, "offset") == 0) offset_text = value ? value : "";
     if (strcmp(key, "length") == 0) length_text = value ? value : "";
+    if (strcmp(key, ASSAY_ONNX_NARROW) == 0) narrow = value ? value : "";
   }
   if (!location) return ASSAY_ERROR(ASSAY_CORRUPT, "external data without a location");
   if (type == ASSAY_TYPE_STRING)
     return ASSAY_ERROR(ASSAY_CORRUPT, "strings cannot be external data");
+  const assay_type_t there = type_there(r, type, narrow);
+  if (!there)
+    return ASSAY_ERROR(ASSAY_CORRUPT, "external data: elements of %s do not lie as '%s'",
+                       assay_type_name(type), narrow);
   int64_t size, need = 0, offset = 0, length;
   ASSAY_TRY(onnx_check_dims(type, (size_t)rank, dims, &size));
-  assay_type_packed_bytes(type, size, &need);
+  assay_type_packed_bytes(there, size, &need);
   if (offset_text && !parse_number(offset_text, &offset))
     return ASSAY_ERROR(ASSAY_CORRUPT, "external data: offset is '%s'; expected a number from 0 on",
                        offset_text);
@@ -104,7 +121,7 @@ assay_status_t onnx_read_external(onnx_reader_t* r, const Onnx__TensorProto* p, 
   char shape[512];
   if (length != need)
     return ASSAY_ERROR(ASSAY_CORRUPT, "external data: length is %lld; %s%s needs %lld bytes",
-                       (long long)length, assay_type_name(type),
+                       (long long)length, assay_type_name(there),
                        assay_dims_text(rank, dims, shape, sizeof shape), (long long)need);
   if (r->options.hollow) {
     ASSAY_TRY(onnx_text(r, location, out_location));
@@ -121,7 +138,11 @@ assay_status_t onnx_read_external(onnx_reader_t* r, const Onnx__TensorProto* p, 
   ASSAY_TRY(onnx_text(r, location, out_location));
   const uint8_t* data = assay_mapping_data(m);
   if (!data) data = (const uint8_t*)"";  // an empty file
+  if (there != type && offset % (int64_t)sizeof(uint16_t))
+    return ASSAY_ERROR(ASSAY_CORRUPT, "external data: elements of 16 bits lie at an odd offset");
   assay_mapping_retain(m);
-  return assay_tensor_wrap_packed(type, rank, dims, data + offset, need,
-                                  assay_mapping_release_owner, m, out);
+  return there == type ? assay_tensor_wrap_packed(type, rank, dims, data + offset, need,
+                                                  assay_mapping_release_owner, m, out)
+                       : assay_tensor_wrap_narrow(there, rank, dims, data + offset, need,
+                                                  assay_mapping_release_owner, m, out);
 }

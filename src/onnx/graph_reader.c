@@ -82,8 +82,10 @@ static assay_status_t add_initializer(onnx_reader_t* r, assay_graph_t* g, const 
   assay_value_t* v = assay_graph_find(g, name);
   if (v && v->constant) return defined_twice(v, "another initializer");
   if (!v) ASSAY_TRY(assay_graph_add_value(g, name, &v));
+  r->may_narrow = r->data_given && dense;
   assay_status_t st =
       dense ? onnx_read_tensor(r, dense, &info, &t) : onnx_read_sparse(r, sparse, &info, &t);
+  r->may_narrow = false;
   if (st) return assay_status_note(st, "initializer '%s'", name);
   ASSAY_TRY(assay_graph_set_initializer(v, t));
   v->tensor_extra = info.extra;

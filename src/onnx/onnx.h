@@ -82,8 +82,11 @@ assay_status_t assay_onnx_write(const assay_model_t* model, const char* path,
 assay_status_t assay_onnx_write_bytes(const assay_model_t* model, uint8_t** out,
                                       size_t* out_size) ASSAY_MUST_USE;
 
-// The location that the message gives for elements that lie apart from it.
+// The location that the message gives for elements that lie apart from it, and the key under which
+// it says the type as which those of a float32 tensor lie there that 16 bits hold.
 #define ASSAY_ONNX_BESIDE "data"
+#define ASSAY_ONNX_NARROW "narrow"
+enum { ASSAY_ONNX_BESIDE_BYTES = 1024 };  // as float32: smaller ones are in the message
 
 // For files of other formats that hold a model: the message, and apart from it the elements of
 // larger initializers, each at an offset (a multiple of 4096) from where the data begin.

@@ -28,6 +28,8 @@ typedef struct onnx_reader {
   assay_folder_t* beneath;            // the same, held open; NULL: not asked for yet
   onnx_external_t* externals;
   size_t n_externals, cap_externals;
+  bool data_given;  // the first of them: of a plan file
+  bool may_narrow;  // what is read is an initializer, whose elements may lie there in 16 bits
 } onnx_reader_t;
 
 void onnx_reader_deinit(onnx_reader_t* r);

@@ -24,6 +24,7 @@ typedef struct export {
   const char* file;                  // the model's own name, which no tensor's file may have
   const assay_onnx_parts_t* beside;  // elements that lie there already; NULL: none
   const bool* chosen;                // by value id: what goes outside; NULL: as its size says
+  bool narrow;                       // what lies in 16 bits goes outside so
   external_entry_t* entries;
   size_t n_entries, cap_entries;
   int64_t data_end;
@@ -191,6 +192,10 @@ static void put_number_entry(onnx_builder_t* b, const char* key, int64_t value) 
 // Where the elements of a tensor lie that go outside, in its own message.
 static void put_outside(export_t* e, const char* name, assay_tensor_t* t, int64_t bytes) {
   onnx_builder_t* b = &e->b;
+  if (e->narrow && t->store == ASSAY_STORE_NARROW) {
+    put_entry(b, ASSAY_ONNX_NARROW, assay_type_name(t->narrow));
+    (void)assay_type_packed_bytes(t->narrow, t->size, &bytes);
+  }
   if (e->apart) {
     place_apart(e, name, t);
   } else {
@@ -509,10 +514,11 @@ assay_status_t assay_onnx_write(const assay_model_t* model, const char* path,
 assay_status_t assay_onnx_split(const assay_model_t* model, const assay_onnx_parts_t* beside,
                                 const bool* chosen, assay_onnx_parts_t* out) {
   export_t e = {.external = ASSAY_ONNX_EXTERNAL_ALL,
-                .min_bytes = 1024,
+                .min_bytes = ASSAY_ONNX_BESIDE_BYTES,
                 .data_name = ASSAY_ONNX_BESIDE,
                 .beside = beside,
                 .chosen = chosen,
+                .narrow = true,
                 .data_end = beside ? (int64_t)beside->data_bytes : 0};
   *out = (assay_onnx_parts_t){0};
   assay_status_t st = build(&e, model);

@@ -37,19 +37,20 @@ static uint64_t mix_bytes(uint64_t h, const void* data, size_t n) {
 // How many bytes the elements of a tensor of numbers take.
 static bool bytes_of(const assay_tensor_t* t, size_t* out) {
   int64_t n = t->size;
+  const bool packed = t->store == ASSAY_STORE_PACKED || t->store == ASSAY_STORE_NARROW;
   if (t->kind != ASSAY_KIND_TENSOR || t->store == ASSAY_STORE_STR) return false;
-  if (t->store == ASSAY_STORE_PACKED ? !assay_type_packed_bytes(t->type, t->size, &n)
-                                     : !assay_mul_i64(n, 16, &n))
+  if (packed ? !assay_type_packed_bytes(assay_tensor_lies_as(t), t->size, &n)
+             : !assay_mul_i64(n, 16, &n))
     return false;
-  *out = t->store == ASSAY_STORE_PACKED || t->store == ASSAY_STORE_C128 ? (size_t)n : (size_t)n / 2;
+  *out = packed || t->store == ASSAY_STORE_C128 ? (size_t)n : (size_t)n / 2;
   return true;
 }
 
 static bool same_tensor(const assay_tensor_t* a, const assay_tensor_t* b) {
   size_t n, m;
   if (a == b) return true;
-  if (a->type != b->type || a->store != b->store || a->rank != b->rank || !bytes_of(a, &n) ||
-      !bytes_of(b, &m) || n != m || n > SMALL_BYTES)
+  if (a->type != b->type || a->store != b->store || a->narrow != b->narrow || a->rank != b->rank ||
+      !bytes_of(a, &n) || !bytes_of(b, &m) || n != m || n > SMALL_BYTES)
     return false;
   if (a->rank && memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) != 0) return false;
   return memcmp(a->data, b->data, n) == 0;

@@ -102,10 +102,7 @@ static bool is_filled(const assay_node_t* n, size_t other, size_t with, double n
     return assay_pass_number(n->inputs[with], &x) && x == number && signbit(x) == signbit(number);
   if (assay_type_store(t->type) != ASSAY_STORE_F64) return false;
   for (int64_t i = 0; i < t->size; i++) {
-    if (t->store == ASSAY_STORE_PACKED)
-      assay_unpack(t->type, t->data, i, 1, &x);
-    else
-      x = assay_f64(t)[i];
+    x = assay_tensor_element(t, i);
     if (x != number || signbit(x) != signbit(number)) return false;
   }
   return true;

@@ -77,17 +77,11 @@ assay_tensor_t* assay_pass_constant(const assay_value_t* v) {
 
 bool assay_pass_number(const assay_value_t* v, double* out) {
   const assay_tensor_t* t = assay_pass_constant(v);
-  int64_t i;
   if (!t || t->size != 1) return false;
-  const bool is_float = assay_type_is_float(t->type);
-  if (!is_float && !assay_type_is_integer(t->type) && t->type != ASSAY_TYPE_BOOL) return false;
-  if (t->store == ASSAY_STORE_PACKED)
-    assay_unpack(t->type, t->data, 0, 1, is_float ? (void*)out : (void*)&i);
-  else if (is_float)
-    *out = assay_f64(t)[0];
-  else
-    i = assay_i64(t)[0];
-  if (!is_float) *out = (double)i;
+  if (!assay_type_is_float(t->type) && !assay_type_is_integer(t->type) &&
+      t->type != ASSAY_TYPE_BOOL)
+    return false;
+  *out = assay_tensor_element(t, 0);
   return true;
 }
 

@@ -25,9 +25,9 @@ static uint64_t add_tensor(uint64_t h, const assay_tensor_t* t) {
   h = assay_hash(t->dims, (size_t)t->rank * sizeof *t->dims, add_number(h, t->store));
   if (t->store == ASSAY_STORE_STR) return add_strings(h, assay_strings(t), (size_t)t->size);
   int64_t bytes = 0;
-  if (t->store != ASSAY_STORE_PACKED)
+  if (t->store != ASSAY_STORE_PACKED && t->store != ASSAY_STORE_NARROW)
     bytes = t->size * (int64_t)assay_store_elem_bytes(t->store);
-  else if (!assay_type_packed_bytes(t->type, t->size, &bytes))
+  else if (!assay_type_packed_bytes(assay_tensor_lies_as(t), t->size, &bytes))
     return h;
   return assay_hash(t->data, (size_t)bytes, h);
 }

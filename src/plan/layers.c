@@ -13,9 +13,9 @@ static bool follows_format(const assay_node_t* node, size_t i) {
   return !p || p->types.tensor >> ASSAY_TYPE_FLOAT16 & 1;
 }
 
-// tf32 is a format of what is multiplied in sums of products, not of what is added to them.
-static bool is_factor(const assay_op_t* op, size_t i) {
-  if (!(op->flags & ASSAY_OP_CONTRACTS)) return false;
+bool assay_node_multiplies(const assay_node_t* node, size_t i) {
+  const assay_op_t* op = node->op;
+  if (!op || !(op->flags & ASSAY_OP_CONTRACTS)) return false;
   return !op->factors || (i < 32 && op->factors >> i & 1);
 }
 
@@ -26,7 +26,9 @@ assay_format_t assay_layer_operand(const assay_layers_t* layers, const assay_lay
   if (!in || in->kind != ASSAY_KIND_TENSOR || in->type != ASSAY_TYPE_FLOAT)
     return ASSAY_FORMAT_NONE;
   if (layer->format == ASSAY_FORMAT_FP32 || !follows_format(node, i)) return ASSAY_FORMAT_NONE;
-  if (layer->format == ASSAY_FORMAT_TF32 && !is_factor(node->op, i)) return ASSAY_FORMAT_NONE;
+  // tf32 is a format of what is multiplied in sums of products, not of what is added to them.
+  if (layer->format == ASSAY_FORMAT_TF32 && !assay_node_multiplies(node, i))
+    return ASSAY_FORMAT_NONE;
   const assay_value_t* v = node->inputs[i];
   if (v && layers->hidden_value[v->id]) return ASSAY_FORMAT_NONE;
   return layer->format;
@@ -34,9 +36,9 @@ assay_format_t assay_layer_operand(const assay_layers_t* layers, const assay_lay
 
 bool assay_layer_multiplies_tf32(const assay_layer_t* layer, const assay_node_t* node, size_t i,
                                  const assay_tensor_t* in) {
-  return layer && layer->format == ASSAY_FORMAT_TF32 && node->op && in &&
-         in->kind == ASSAY_KIND_TENSOR && in->type == ASSAY_TYPE_FLOAT &&
-         in->store == ASSAY_STORE_F64 && is_factor(node->op, i);
+  return layer && layer->format == ASSAY_FORMAT_TF32 && in && in->kind == ASSAY_KIND_TENSOR &&
+         in->type == ASSAY_TYPE_FLOAT && in->store == ASSAY_STORE_F64 &&
+         assay_node_multiplies(node, i);
 }
 
 bool assay_layer_is_double(size_t n_in, assay_tensor_t* const* in) {

@@ -49,6 +49,8 @@ assay_format_t assay_layer_storage(const assay_layer_t* layer, assay_type_t type
 // is (hidden values, other types than float32, moved elements, inputs that are float32 only).
 assay_format_t assay_layer_operand(const assay_layers_t* layers, const assay_layer_t* layer,
                                    const assay_node_t* node, size_t i, const assay_tensor_t* in);
+// Whether a node multiplies its input i in sums of products.
+bool assay_node_multiplies(const assay_node_t* node, size_t i);
 // Whether input i of a node is a float32 operand of products in a layer of tf32, where it is in
 // float64 here. Hidden values are: whether they are rounded then is the engine's matter.
 bool assay_layer_multiplies_tf32(const assay_layer_t* layer, const assay_node_t* node, size_t i,

@@ -40,10 +40,7 @@ static bool number_of(const assay_range_node_t* c, const assay_value_t* v, doubl
     t = assay_attr_tensor(v->producer, "value");
   if (!t || t->kind != ASSAY_KIND_TENSOR || t->size != 1 || !assay_type_is_float(t->type))
     return false;
-  if (t->store == ASSAY_STORE_PACKED)
-    assay_unpack(t->type, t->data, 0, 1, out);
-  else
-    *out = assay_elem(t, 0);
+  *out = assay_tensor_element(t, 0);
   return true;
 }
 

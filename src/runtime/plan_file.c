@@ -10,6 +10,7 @@
 //   then          what the backend has saved
 //   last 8        XXH3 of all bytes before, in blocks of 1 MiB, each seeded with the last one's
 //
+// Elements of float32 lie as 16 bits where the layers round them to these anyway (narrowed.h).
 // A stripped plan has none of those elements, and of what the backend has saved only the times and
 // compiled kernels; its text says what is missing ("stripped", stripped.h).
 //
@@ -28,6 +29,7 @@
 #include "ops/custom.h"
 #include "ops/infer.h"
 #include "runtime/engine_internal.h"
+#include "runtime/narrowed.h"
 #include "runtime/plan_head.h"
 
 enum { VERSION = ASSAY_PLAN_VERSION, PAGE = ASSAY_PLAN_PAGE, BLOCK = ASSAY_PLAN_BLOCK };
@@ -303,9 +305,9 @@ static assay_status_t fill_to(output_t* o, uint64_t offset) {
 static assay_status_t write_elements(output_t* o, assay_tensor_t* t) {
   assay_tensor_t* packed = NULL;
   int64_t bytes = 0;
-  ASSAY_TRY(assay_tensor_pack(t, &packed));
-  assay_status_t st = NULL;
-  if (assay_type_packed_bytes(t->type, t->size, &bytes))
+  assay_status_t st = t->store == ASSAY_STORE_NARROW ? assay_tensor_narrowed(t, &packed)
+                                                     : assay_tensor_pack(t, &packed);
+  if (!st && assay_type_packed_bytes(packed->type, packed->size, &bytes))
     st = write_bytes(o, packed->data, (uint64_t)bytes);
   assay_tensor_release(packed);
   return st;
@@ -449,6 +451,7 @@ static assay_status_t split_models(const assay_engine_t* e, models_t* m) {
   if (!st) st = assay_model_copy_named(assay_plan_layers(e->plan)->model, &m->compiled_model);
   if (!st && e->strip.weights) st = split_stripped(e, m);
   if (st || m->stripped) return st;
+  ASSAY_TRY(assay_narrow_models(e->plan, e->backend, m->compiled_model, m->source_model));
   st = assay_onnx_split(m->compiled_model, NULL, NULL, &m->compiled);
   return st ? st : assay_onnx_split(m->source_model, &m->compiled, NULL, &m->source);
 }
@@ -838,6 +841,7 @@ static assay_status_t load(assay_mapping_t* file, const char* target, assay_engi
   assay_status_t st = missing ? assay_stripped_read(missing, &stripped) : NULL;
   if (!st) st = read_model(file, &h, text, stripped, &m);
   if (!st) st = read_plan(m, text, &plan);
+  if (!st) st = assay_narrow_check(plan, backend);
   const json_int_t max_scratch = json_integer_value(json_object_get(text, "max_scratch"));
   if (!st && max_scratch < 0)
     st = corrupt("the plan file is damaged: its limit of workspace makes no sense");

@@ -8,7 +8,7 @@
 #define ASSAY_PLAN_MAGIC "ASSAYPLN"  // eight bytes, without the NUL
 
 enum {
-  ASSAY_PLAN_VERSION = 7,
+  ASSAY_PLAN_VERSION = 8,
   ASSAY_PLAN_PAGE = 4096,      // parts, and what lies in them, begin at multiples of this
   ASSAY_PLAN_BLOCK = 1 << 20,  // the checksum goes block by block, each seeded with the last one's
 };

@@ -18,6 +18,7 @@
 #include "onnx/load.h"
 #include "ops/infer.h"
 #include "runtime/engine_internal.h"
+#include "runtime/narrowed.h"
 
 // A constant of the source, and what takes its place.
 typedef struct weight {
@@ -161,7 +162,7 @@ static assay_status_t is_same(const refit_t* r, const weight_t* w, bool* out) {
   const assay_missing_t* missing = r->missing ? r->missing[w->value->id] : NULL;
   uint64_t digest;
   *out = true;
-  if (!missing) return w->tensor ? assay_tensor_same(w->value->constant, w->tensor, out) : NULL;
+  if (!missing) return w->tensor ? assay_narrow_same(w->value->constant, w->tensor, out) : NULL;
   if (!w->tensor)
     return ASSAY_ERROR(ASSAY_INVALID_ARGUMENT,
                        "weight '%s' is missing: the plan is stripped and needs all of its %zu "
@@ -229,6 +230,7 @@ static assay_status_t replace(const refit_t* r, size_t n, assay_model_t** out) {
     const weight_t* w = &r->weights[r->changed[i]];
     st = set_constant(m, by_id[w->value->id], w->tensor, r->missing && r->missing[w->value->id]);
   }
+  if (!st) st = assay_narrow_widen(m);
   if (!st && r->path) st = assay_arena_strdup(m->arena, r->path, &m->path);
   if (!st) st = assay_infer_model(m);
   assay_free(by_id);

@@ -1,6 +1,8 @@
 // Host tensors, and the sequences, optionals and maps of them that ONNX has.
 #include "tensor/tensor.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -175,6 +177,17 @@ assay_status_t assay_tensor_wrap_packed(assay_type_t type, int rank, const int64
   return NULL;
 }
 
+assay_status_t assay_tensor_wrap_narrow(assay_type_t narrow, int rank, const int64_t* dims,
+                                        const void* data, int64_t bytes,
+                                        void (*release)(void* owner), void* owner,
+                                        assay_tensor_t** out) {
+  ASSAY_TRY(assay_tensor_wrap_packed(narrow, rank, dims, data, bytes, release, owner, out));
+  (*out)->type = ASSAY_TYPE_FLOAT;
+  (*out)->store = ASSAY_STORE_NARROW;
+  (*out)->narrow = narrow;
+  return NULL;
+}
+
 assay_status_t assay_tensor_create_packed(assay_type_t type, int rank, const int64_t* dims,
                                           assay_tensor_t** out) {
   assay_tensor_t* t = NULL;
@@ -211,13 +224,13 @@ assay_status_t assay_tensor_part(assay_tensor_t* t, int64_t first, int rank, con
                                  assay_tensor_t** out) {
   assay_tensor_t* v = NULL;
   int64_t offset = 0;
-  const bool packed = t->store == ASSAY_STORE_PACKED;
+  const bool packed = t->store == ASSAY_STORE_PACKED || t->store == ASSAY_STORE_NARROW;
   if (t->kind != ASSAY_KIND_TENSOR || t->store == ASSAY_STORE_STR || t->store == ASSAY_STORE_LATE ||
       (packed && first % 8 && assay_type_bits(t->type) % 8))
     return ASSAY_ERROR(ASSAY_UNSUPPORTED, "the tensor cannot be cut without copying it");
   ASSAY_TRY(create_head(t->type, rank, dims, &v));
   const bool fits = first >= 0 && first <= t->size && v->size <= t->size - first &&
-                    (!packed || assay_type_packed_bytes(t->type, first, &offset));
+                    (!packed || assay_type_packed_bytes(assay_tensor_lies_as(t), first, &offset));
   if (!fits) {
     assay_free(v);
     return ASSAY_ERROR(ASSAY_INTERNAL, "elements %lld and on are none of a tensor of %lld",
@@ -225,6 +238,7 @@ assay_status_t assay_tensor_part(assay_tensor_t* t, int64_t first, int rank, con
   }
   if (!packed) offset = first * (int64_t)assay_store_elem_bytes(t->store);
   v->store = t->store;
+  v->narrow = t->narrow;
   v->data = (char*)t->data + offset;
   v->release = release_tensor;
   v->owner = assay_tensor_retain(t);
@@ -251,6 +265,7 @@ assay_status_t assay_tensor_view(assay_tensor_t* t, int rank, const int64_t* dim
     return st;
   }
   v->store = t->store;
+  v->narrow = t->narrow;
   v->data = t->data;
   v->release = release_tensor;
   v->owner = assay_tensor_retain(t);
@@ -261,7 +276,9 @@ assay_status_t assay_tensor_view(assay_tensor_t* t, int rank, const int64_t* dim
 void assay_tensor_forget(const assay_tensor_t* t) {
   int64_t bytes = 0;
   const void* data = t->data;
-  if (t->store != ASSAY_STORE_PACKED || !assay_type_packed_bytes(t->type, t->size, &bytes)) return;
+  if ((t->store != ASSAY_STORE_PACKED && t->store != ASSAY_STORE_NARROW) ||
+      !assay_type_packed_bytes(assay_tensor_lies_as(t), t->size, &bytes))
+    return;
   while (t->release == release_tensor) t = t->owner;
   if (t->release == assay_mapping_release_owner)
     assay_mapping_forget(t->owner, data, (size_t)bytes);
@@ -334,7 +351,8 @@ bool assay_tensor_alike(const assay_tensor_t* a, const assay_tensor_t* b) {
 
 bool assay_tensor_is_canonical(const assay_tensor_t* t) {
   if (t->kind == ASSAY_KIND_TENSOR)
-    return t->store != ASSAY_STORE_PACKED && t->store != ASSAY_STORE_LATE;
+    return t->store != ASSAY_STORE_PACKED && t->store != ASSAY_STORE_LATE &&
+           t->store != ASSAY_STORE_NARROW;
   for (int64_t i = 0; i < t->n_items; i++)
     if (!assay_tensor_is_canonical(t->items[i])) return false;
   return true;
@@ -367,9 +385,58 @@ assay_status_t assay_tensor_widen(assay_tensor_t* t, assay_tensor_t** out) {
 #pragma omp parallel for schedule(static) if (t->size > 4 * CHUNK)
   for (int64_t i = 0; i < t->size; i += CHUNK) {
     int64_t n = t->size - i < CHUNK ? t->size - i : CHUNK;
-    assay_unpack(t->type, t->data, i, n, (char*)w->data + (size_t)i * elem);
+    assay_unpack(assay_tensor_lies_as(t), t->data, i, n, (char*)w->data + (size_t)i * elem);
   }
   *out = w;
+  return NULL;
+}
+
+assay_status_t assay_tensor_narrowed(assay_tensor_t* t, assay_tensor_t** out) {
+  if (t->kind != ASSAY_KIND_TENSOR || t->store != ASSAY_STORE_NARROW)
+    return ASSAY_ERROR(ASSAY_INTERNAL, "the tensor does not lie in 16 bits");
+  ASSAY_TRY(assay_tensor_view(t, t->rank, t->dims, out));
+  (*out)->type = t->narrow;
+  (*out)->store = ASSAY_STORE_PACKED;
+  (*out)->narrow = ASSAY_TYPE_UNDEFINED;
+  return NULL;
+}
+
+// Elements of one type as those of another, both floats of kernels: piece by piece, since float64
+// in between takes several times the room. Returns whether all are numbers that any engine rounds
+// alike.
+static bool convert(const assay_tensor_t* t, assay_type_t to_type, void* to) {
+  enum { PIECE = 1 << 12 };
+  const assay_type_t from_type = assay_tensor_lies_as(t);
+  const size_t elem = to_type == ASSAY_TYPE_FLOAT ? 4 : 2;
+  const bool packed = t->store != ASSAY_STORE_F64;
+  bool alike = true;
+#pragma omp parallel for schedule(static) reduction(&& : alike) if (t->size > 4 * CHUNK)
+  for (int64_t i = 0; i < t->size; i += PIECE) {
+    const int64_t n = t->size - i < PIECE ? t->size - i : PIECE;
+    double piece[PIECE];
+    if (packed) assay_unpack(from_type, t->data, i, n, piece);
+    const double* x = packed ? piece : assay_f64(t) + i;
+    bool normal = true;
+    for (int64_t k = 0; k < n; k++) normal &= x[k] == 0 || fabs(x[k]) >= (double)FLT_MIN;
+    assay_pack(to_type, x, n, (char*)to + (size_t)i * elem, ASSAY_OVERFLOW_IEEE);
+    alike = alike && normal;
+  }
+  return alike;
+}
+
+assay_status_t assay_tensor_narrow(assay_tensor_t* t, assay_type_t narrow, assay_tensor_t** out) {
+  assay_tensor_t* p = NULL;
+  if (t->kind != ASSAY_KIND_TENSOR || t->type != ASSAY_TYPE_FLOAT || t->store == ASSAY_STORE_LATE ||
+      (narrow != ASSAY_TYPE_FLOAT16 && narrow != ASSAY_TYPE_BFLOAT16))
+    return ASSAY_ERROR(ASSAY_INTERNAL, "only float32 can lie in 16 bits");
+  ASSAY_TRY(assay_tensor_create_packed(narrow, t->rank, t->dims, &p));
+  const bool alike = convert(t, narrow, p->data);
+  assay_tensor_forget(t);
+  if (!alike) return assay_tensor_release(p), NULL;
+  p->type = ASSAY_TYPE_FLOAT;
+  p->store = ASSAY_STORE_NARROW;
+  p->narrow = narrow;
+  *out = p;
   return NULL;
 }
 
@@ -389,6 +456,10 @@ assay_status_t assay_tensor_pack(assay_tensor_t* t, assay_tensor_t** out) {
   }
   assay_tensor_t* p = NULL;
   ASSAY_TRY(assay_tensor_create_packed(t->type, t->rank, t->dims, &p));
+  if (t->store == ASSAY_STORE_NARROW) {
+    (void)convert(t, t->type, p->data);
+    return *out = p, NULL;
+  }
   size_t elem = assay_store_elem_bytes(t->store);
 #pragma omp parallel for schedule(static) if (t->size > 4 * CHUNK)
   for (int64_t i = 0; i < t->size; i += CHUNK) {
@@ -407,11 +478,15 @@ assay_status_t assay_tensor_copy(const assay_tensor_t* t, assay_tensor_t** out) 
   if (t->kind != ASSAY_KIND_TENSOR)
     return ASSAY_ERROR(ASSAY_INTERNAL, "only tensors can be copied");
   if (t->store == ASSAY_STORE_LATE) return t->make(t->owner, out);
-  if (t->store == ASSAY_STORE_PACKED) {
-    ASSAY_TRY(assay_tensor_create_packed(t->type, t->rank, t->dims, &c));
+  if (t->store == ASSAY_STORE_PACKED || t->store == ASSAY_STORE_NARROW) {
+    const assay_type_t type = assay_tensor_lies_as(t);
+    ASSAY_TRY(assay_tensor_create_packed(type, t->rank, t->dims, &c));
     int64_t bytes = 0;
-    (void)assay_type_packed_bytes(t->type, t->size, &bytes);
+    (void)assay_type_packed_bytes(type, t->size, &bytes);
     if (bytes) memcpy(c->data, t->data, (size_t)bytes);
+    c->type = t->type;
+    c->store = t->store;
+    c->narrow = t->narrow;
   } else {
     ASSAY_TRY(assay_tensor_create(t->type, t->rank, t->dims, &c));
     if (t->store == ASSAY_STORE_STR) {
@@ -433,7 +508,7 @@ double assay_tensor_element(const assay_tensor_t* t, int64_t i) {
   if (t->store == ASSAY_STORE_F64) return assay_f64(t)[i];
   if (t->store == ASSAY_STORE_I64) return (double)assay_i64(t)[i];
   const bool real = assay_type_store(t->type) == ASSAY_STORE_F64;
-  assay_unpack(t->type, t->data, i, 1, real ? (void*)&x : (void*)&integer);
+  assay_unpack(assay_tensor_lies_as(t), t->data, i, 1, real ? (void*)&x : (void*)&integer);
   return real ? x : (double)integer;
 }
 

@@ -9,6 +9,7 @@
 //   STR     assay_string_t           strings
 //   PACKED  as in ONNX's raw_data    weights as they lie in the file, inputs as they came
 //   LATE    none yet                 one of many samples: made each time that the tensor is widened
+//   NARROW  float16 or bfloat16       float32 constants of a plan file that 16 bits hold
 //
 // The first four are called canonical. Elements are contiguous, row-major, always.
 #ifndef ASSAY_TENSOR_TENSOR_H_
@@ -31,6 +32,7 @@ typedef enum assay_store {
   ASSAY_STORE_STR,
   ASSAY_STORE_PACKED,
   ASSAY_STORE_LATE,
+  ASSAY_STORE_NARROW,
 } assay_store_t;
 
 // Makes the elements of a tensor of store LATE: a canonical one of its type and shape.
@@ -49,6 +51,7 @@ struct assay_tensor {
   // TENSOR. For the other kinds `type` is the element type of the tensors within, or UNDEFINED.
   assay_type_t type;
   assay_store_t store;
+  assay_type_t narrow;  // of store NARROW: FLOAT16 or BFLOAT16; its `type` is FLOAT
   int rank;
   int64_t dims[ASSAY_MAX_RANK];
   int64_t size;  // elements; 1 for a scalar
@@ -93,6 +96,19 @@ assay_status_t assay_tensor_create_packed(assay_type_t type, int rank, const int
 assay_status_t assay_tensor_create_late(assay_type_t type, int rank, const int64_t* dims,
                                         assay_tensor_make_t* make, void (*release)(void* owner),
                                         void* owner, assay_tensor_t** out) ASSAY_MUST_USE;
+// A float32 tensor over elements that lie as `narrow`, FLOAT16 or BFLOAT16; else as
+// assay_tensor_wrap_packed.
+assay_status_t assay_tensor_wrap_narrow(assay_type_t narrow, int rank, const int64_t* dims,
+                                        const void* data, int64_t bytes,
+                                        void (*release)(void* owner), void* owner,
+                                        assay_tensor_t** out) ASSAY_MUST_USE;
+// A float32 tensor rounded to such a type (ties to even, overflow to infinity) and lying so. *out
+// stays NULL where not every engine rounds its elements alike: NaN has bits besides its sign, and
+// numbers below float32's normal ones are zero to some.
+assay_status_t assay_tensor_narrow(assay_tensor_t* t, assay_type_t narrow,
+                                   assay_tensor_t** out) ASSAY_MUST_USE;
+// The elements of store NARROW as a packed tensor of the type that they lie as; shares the bytes.
+assay_status_t assay_tensor_narrowed(assay_tensor_t* t, assay_tensor_t** out) ASSAY_MUST_USE;
 // The elements from number `first` on, under a shape of their own; shares the bytes. Errors:
 // UNSUPPORTED strings and LATE tensors, or packed elements that do not begin on a whole byte.
 assay_status_t assay_tensor_part(assay_tensor_t* t, int64_t first, int rank, const int64_t* dims,
@@ -151,8 +167,12 @@ bool assay_tensor_is_sole(const assay_tensor_t* t);
 // Makes *t a container of the same items that may be given others: itself if nobody else holds it.
 assay_status_t assay_container_unshare(assay_tensor_t** t) ASSAY_MUST_USE;
 
-// Element i of a tensor of real numbers or integers that is F64, I64 or PACKED: for who reads a
-// few.
+// The type as which the elements of a PACKED or NARROW tensor lie.
+static inline assay_type_t assay_tensor_lies_as(const assay_tensor_t* t) {
+  return t->store == ASSAY_STORE_NARROW ? t->narrow : t->type;
+}
+// Element i of a tensor of real numbers or integers that is F64, I64, PACKED or NARROW: for who
+// reads a few.
 double assay_tensor_element(const assay_tensor_t* t, int64_t i);
 
 // Elements of canonical tensors.

@@ -124,6 +124,7 @@ static const row_t rows[] = {
     {"transformer", "tokens", 2, {2, 16}, ASSAY_FORMAT_FP32, NULL, NULL, "cpu", false},
     {"transformer", "tokens", 2, {-1, -1}, ASSAY_FORMAT_FP32, NULL, NULL, "cpu", false},
     {"transformer", "tokens", 2, {2, 16}, ASSAY_FORMAT_FP16, NULL, NULL, "emu", true},
+    {"transformer", "tokens", 2, {2, 16}, ASSAY_FORMAT_FP16, NULL, NULL, "cpu", false},
     {"quantized", NULL, 0, {0}, ASSAY_FORMAT_FP32, NULL, NULL, "cpu", false},
     {"loop", NULL, 0, {0}, ASSAY_FORMAT_FP32, NULL, NULL, "cpu", false},
     {"external", NULL, 0, {0}, ASSAY_FORMAT_BF16, NULL, NULL, "cpu", false},

@@ -32,6 +32,31 @@ static void a_refit_is_a_build(void** state) {
   }
 }
 
+// A plan whose file has weights in 16 bits takes float32 weights that round to them for the same.
+static void rounded_weights_are_the_same(void** state) {
+  (void)state;
+  assay_engine_options_t o = ASSAY_ENGINE_OPTIONS_INIT;
+  assay_engine_t *built = NULL, *loaded = NULL, *fitted = NULL;
+  assay_model_t *same = load(model_path("transformer")), *other = NULL;
+  assay_refit_t counts;
+  o.precision = ASSAY_FORMAT_FP16;
+  built = build(model_path("transformer"), &o);
+  ok(assay_engine_save(built, at("old.plan")));
+  ok(assay_engine_load(at("old.plan"), &loaded));
+  ok(assay_engine_refit_with(loaded, same, 0, NULL, NULL, &counts, &fitted));
+  assert_int_equal(counts.n_changed, 0);
+  assay_engine_release(fitted);
+  write_changed(model_path("transformer"), at("new.onnx"), 3, NULL);
+  other = load(at("new.onnx"));
+  ok(assay_engine_refit_with(loaded, other, 0, NULL, NULL, &counts, &fitted));
+  assert_true(counts.n_changed > 3);
+  assay_engine_release(fitted);
+  assay_model_release(same);
+  assay_model_release(other);
+  assay_engine_release(loaded);
+  assay_engine_release(built);
+}
+
 static void weights_come_by_name(void** state) {
   (void)state;
   enum { N = 2 };
@@ -180,9 +205,11 @@ static void allocations_may_fail(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_refit_is_a_build), cmocka_unit_test(weights_come_by_name),
-      cmocka_unit_test(what_does_not_fit_is_refused),
-      cmocka_unit_test(constants_of_patterns_are_named), cmocka_unit_test(allocations_may_fail)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(a_refit_is_a_build),
+                                     cmocka_unit_test(rounded_weights_are_the_same),
+                                     cmocka_unit_test(weights_come_by_name),
+                                     cmocka_unit_test(what_does_not_fit_is_refused),
+                                     cmocka_unit_test(constants_of_patterns_are_named),
+                                     cmocka_unit_test(allocations_may_fail)};
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -36,6 +36,81 @@ static void owned_bytes_are_released_once(void** state) {
   assert_int_equal(released, 2);
 }
 
+// float32 that lies in 16 bits: read as float32 in every way, cut and shown as its bytes lie.
+static void narrow_elements_are_floats(void** state) {
+  (void)state;
+  static const struct {
+    float x, fp16, bf16;
+  } rows[] = {
+      {1, 1, 1},
+      {1.0009766f, 1.0009766f, 1},        // 1 + 2^-10
+      {-2049, -2048, -2048},              // ties to even
+      {65519, 65504, 65536},              // the largest that stays finite
+      {65520, INFINITY, 65536},           // the first that does not
+      {-1e30f, -INFINITY, -0x1.94p+99f},  // as bfloat16: 1e30
+      {5.9604645e-8f, 0x1p-24f, 0x1p-24f},
+      {2.9e-8f, 0, 0x1.f2p-26f},
+      {-1e-20f, -0.0f, -0x1.7ap-67f},
+      {-0.0f, -0.0f, -0.0f},
+      {INFINITY, INFINITY, INFINITY},
+  };
+  enum { N = sizeof rows / sizeof *rows };
+  float x[N];
+  const int64_t dims[] = {N}, column[] = {N, 1}, rest[] = {N - 3};
+  for (size_t i = 0; i < N; i++) x[i] = rows[i].x;
+  for (int is_bf16 = 0; is_bf16 < 2; is_bf16++) {
+    const assay_type_t type = is_bf16 ? ASSAY_TYPE_BFLOAT16 : ASSAY_TYPE_FLOAT16;
+    assay_tensor_t *t = NULL, *n = NULL, *wide = NULL, *packed = NULL, *shown = NULL;
+    assay_tensor_t *copy = NULL, *view = NULL, *part = NULL, *from_wide = NULL;
+    op_case_ok(assay_tensor_wrap_packed(ASSAY_TYPE_FLOAT, 1, dims, x, sizeof x, NULL, NULL, &t));
+    op_case_ok(assay_tensor_narrow(t, type, &n));
+    assert_int_equal(n->type, ASSAY_TYPE_FLOAT);
+    assert_int_equal(n->store, ASSAY_STORE_NARROW);
+    assert_false(assay_tensor_is_canonical(n));
+    op_case_ok(assay_tensor_widen(n, &wide));
+    op_case_ok(assay_tensor_pack(n, &packed));
+    op_case_ok(assay_tensor_narrowed(n, &shown));
+    op_case_ok(assay_tensor_copy(n, &copy));
+    op_case_ok(assay_tensor_view(copy, 2, column, &view));
+    op_case_ok(assay_tensor_part(view, 3, 1, rest, &part));
+    op_case_ok(assay_tensor_narrow(wide, type, &from_wide));
+    assert_int_equal(wide->type, ASSAY_TYPE_FLOAT);
+    assert_int_equal(packed->type, ASSAY_TYPE_FLOAT);
+    assert_int_equal(shown->type, type);
+    assert_ptr_equal(shown->data, n->data);
+    assert_int_equal(part->store, ASSAY_STORE_NARROW);
+    assert_memory_equal(from_wide->data, n->data, N * sizeof(uint16_t));
+    for (size_t i = 0; i < N; i++) {
+      const float want = is_bf16 ? rows[i].bf16 : rows[i].fp16;
+      const float got[] = {(float)assay_f64(wide)[i], ((const float*)packed->data)[i],
+                           (float)assay_tensor_element(shown, (int64_t)i),
+                           (float)assay_tensor_element(view, (int64_t)i),
+                           i < 3 ? want : (float)assay_tensor_element(part, (int64_t)i - 3)};
+      for (size_t k = 0; k < sizeof got / sizeof *got; k++)
+        if (memcmp(&got[k], &want, sizeof want) != 0)
+          fail_msg("%g is %g as %s, way %zu", (double)x[i], (double)got[k], assay_type_name(type),
+                   k);
+    }
+    assay_tensor_t* all[] = {t, n, wide, packed, shown, copy, view, part, from_wide};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) assay_tensor_release(all[i]);
+  }
+}
+
+// What engines do not round alike is left as it is.
+static void odd_elements_do_not_get_narrow(void** state) {
+  (void)state;
+  const float odd[] = {NAN, 0x1p-127f, -0x1p-149f};
+  const int64_t dims[] = {2};
+  for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+    const float x[] = {1, odd[i]};
+    assay_tensor_t *t = NULL, *n = NULL;
+    op_case_ok(assay_tensor_wrap_packed(ASSAY_TYPE_FLOAT, 1, dims, x, sizeof x, NULL, NULL, &t));
+    op_case_ok(assay_tensor_narrow(t, ASSAY_TYPE_BFLOAT16, &n));
+    assert_null(n);
+    assay_tensor_release(t);
+  }
+}
+
 // A part shows the bytes of the whole, packed or canonical, as long as it lives.
 static void parts_share_bytes(void** state) {
   (void)state;
@@ -262,6 +337,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(owned_bytes_are_released_once),
       cmocka_unit_test(borrowed_bytes_stay),
+      cmocka_unit_test(narrow_elements_are_floats),
+      cmocka_unit_test(odd_elements_do_not_get_narrow),
       cmocka_unit_test(parts_share_bytes),
       cmocka_unit_test(late_ones_are_made),
       cmocka_unit_test(containers_widen_with_their_items),

@@ -290,6 +290,7 @@ static assay_status_t cpu_restore(void* shared, const char* key, const void* dat
 }
 
 const assay_backend_t assay_backend_cpu = {.name = "cpu",
+                                           .narrow_constants = true,
                                            .share = cpu_share,
                                            .unshare = cpu_unshare,
                                            .saved = cpu_saved,

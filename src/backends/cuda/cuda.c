@@ -86,6 +86,7 @@ static assay_status_t open_on(const assay_layers_t* layers, int device, const as
 }
 
 const assay_backend_t assay_backend_cuda = {.name = "cuda",
+                                            .narrow_constants = true,
                                             .driver = &assay_device_driver_cuda,
                                             .share = share,
                                             .open = open_state,

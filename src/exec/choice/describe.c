@@ -150,22 +150,24 @@ static assay_status_t floats_of(const assay_operand_t* o, int64_t at, int64_t n,
   assay_tensor_t *part = NULL, *wide = NULL, *rounded = NULL;
   int64_t from = 0, bytes = 0;
   assay_status_t st = NULL;
-  if (t->store == ASSAY_STORE_PACKED) {
-    if (!assay_type_packed_bytes(t->type, at, &from) ||
-        !assay_type_packed_bytes(t->type, n, &bytes))
+  if (t->store == ASSAY_STORE_PACKED || t->store == ASSAY_STORE_NARROW) {
+    const assay_type_t type = assay_tensor_lies_as(t);
+    if (!assay_type_packed_bytes(type, at, &from) || !assay_type_packed_bytes(type, n, &bytes))
       return assay_status_no_memory();
     if (lies_as_floats(o)) {  // as nearly all weights do
       memcpy(to, (const char*)t->data + from, (size_t)bytes);
       return NULL;
     }
-    st = assay_tensor_wrap_packed(t->type, 1, &n, (const char*)t->data + from, bytes, NULL, NULL,
+    st = assay_tensor_wrap_packed(type, 1, &n, (const char*)t->data + from, bytes, NULL, NULL,
                                   &part);
     if (!st) st = assay_tensor_widen(part, &wide);
   } else {
     st = assay_tensor_create(t->type, 1, &n, &wide);
     if (!st) memcpy(wide->data, assay_f64(t) + at, (size_t)n * sizeof(double));
   }
-  if (!st) st = assay_round_tensor(wide, assay_type_format(o->type), &rounded);
+  const bool lies_rounded = t->store == ASSAY_STORE_NARROW && t->narrow == o->type;
+  if (!st && lies_rounded) rounded = assay_tensor_retain(wide);
+  if (!st && !lies_rounded) st = assay_round_tensor(wide, assay_type_format(o->type), &rounded);
   for (int64_t i = 0; !st && i < n; i++) to[i] = (float)assay_f64(rounded)[i];
   assay_tensor_release(part);
   assay_tensor_release(wide);

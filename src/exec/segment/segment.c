@@ -68,6 +68,24 @@ static void add_form(assay_place_t* p, assay_storage_t form, assay_type_t throug
 
 // ---- forms -------------------------------------------------------------------------------------
 
+// A constant that lies in 16 bits; NULL: what is at a place is none.
+static const assay_tensor_t* narrow_at(const assay_place_t* p) {
+  const assay_tensor_t* t = p->known ? NULL : assay_value_slot_constant(p->value);
+  return t && t->kind == ASSAY_KIND_TENSOR && t->store == ASSAY_STORE_NARROW ? t : NULL;
+}
+
+// The type of a value's elements outside the segment.
+static assay_type_t type_outside(const builder_t* b, const assay_place_t* p) {
+  const assay_tensor_t* narrow = narrow_at(p);
+  return narrow ? narrow->narrow : assay_stored_type(b->in->layers, p->value);
+}
+
+// Elements that lie in 16 bits go through float32 as they are.
+static assay_type_t through_at(const assay_place_t* p, assay_type_t through) {
+  const assay_tensor_t* narrow = narrow_at(p);
+  return narrow && through == ASSAY_TYPE_FLOAT ? narrow->narrow : through;
+}
+
 static assay_status_t add_move(builder_t* b, const assay_reformat_t* m, int from, int to) {
   assay_segment_t* s = b->s;
   ASSAY_TRY(assay_grow(&s->moves, &s->cap_moves, s->n_moves + 1, sizeof *s->moves));
@@ -100,7 +118,7 @@ static assay_status_t add_constant(builder_t* b, const assay_place_t* p, const a
 
 // Its elements as they lie outside the segment: a constant's tensor, or what the run will hold.
 static assay_status_t fetch(builder_t* b, assay_place_t* p, int i) {
-  const assay_type_t type = assay_stored_type(b->in->layers, p->value);
+  const assay_type_t type = type_outside(b, p);
   const assay_storage_t form = {type, ASSAY_LAYOUT_PLAIN};
   assay_reformat_t m = {
       .rank = p->rank, .size = p->size, .from = form, .to = form, .through = type};
@@ -152,7 +170,7 @@ static int source_of(const assay_place_t* p, assay_storage_t form, assay_type_t 
 // the segment.
 static assay_reformat_t move_into(const builder_t* b, const assay_place_t* p, assay_type_t through,
                                   assay_storage_t form) {
-  const assay_type_t stored = assay_stored_type(b->in->layers, p->value);
+  const assay_type_t stored = type_outside(b, p);
   const int at = p->n_forms ? source_of(p, form, through) : -1;
   const assay_type_t had = at < 0 ? stored : p->forms[at].through;
   assay_reformat_t m = {
@@ -170,16 +188,18 @@ assay_storage_t segment_form_of(const assay_place_t* p, assay_storage_t form) {
   return form;
 }
 
-static bool can_be_had(const builder_t* b, const assay_place_t* p, assay_type_t through,
+static bool can_be_had(const builder_t* b, const assay_place_t* p, assay_type_t type,
                        assay_storage_t wanted) {
+  const assay_type_t through = through_at(p, type);
   const assay_storage_t form = segment_form_of(p, wanted);
   const assay_reformat_t m = move_into(b, p, through, form);
   return find_form(p, form, through) >= 0 || b->in->target->can_move(b->in->user, &m);
 }
 
 // The slot that holds a value in a form that can be had before layer i's kernel runs.
-static assay_status_t need(builder_t* b, assay_place_t* p, assay_type_t through,
+static assay_status_t need(builder_t* b, assay_place_t* p, assay_type_t type,
                            assay_storage_t wanted, int i, int* out) {
+  const assay_type_t through = through_at(p, type);
   const assay_storage_t form = segment_form_of(p, wanted);
   if (!p->n_forms) ASSAY_TRY(fetch(b, p, i));
   const int at = find_form(p, form, through);

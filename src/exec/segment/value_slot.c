@@ -18,7 +18,8 @@ const assay_tensor_t* assay_value_slot_any(const assay_value_slot_t* v) {
 
 void assay_value_slot_put(assay_value_slot_t* v, assay_tensor_t* take_tensor) {
   assay_value_slot_clear(v);
-  if (take_tensor->kind == ASSAY_KIND_TENSOR && take_tensor->store == ASSAY_STORE_PACKED)
+  if (take_tensor->kind == ASSAY_KIND_TENSOR &&
+      (take_tensor->store == ASSAY_STORE_PACKED || take_tensor->store == ASSAY_STORE_NARROW))
     v->packed = take_tensor;
   else
     v->canonical = take_tensor;
@@ -37,9 +38,11 @@ assay_status_t assay_value_slot_canonical(assay_value_slot_t* v, assay_type_t de
   return NULL;
 }
 
-// A packed tensor of this element type, by way of the canonical form.
+// A packed tensor of this element type, by way of the canonical form unless it lies so.
 static assay_status_t pack(assay_tensor_t* t, assay_type_t type, assay_tensor_t** out) {
   assay_tensor_t *wide = NULL, *typed = NULL;
+  if (t->store == ASSAY_STORE_NARROW && type == t->narrow) return assay_tensor_narrowed(t, out);
+  if (t->store == ASSAY_STORE_NARROW && type == t->type) return assay_tensor_pack(t, out);
   assay_status_t st = assay_tensor_widen(t, &wide);
   if (!st) st = assay_tensor_retype(wide, type, &typed);
   if (!st) st = assay_tensor_pack(typed, out);
@@ -57,7 +60,7 @@ assay_status_t assay_value_slot_packed(assay_value_slot_t* v, assay_type_t type,
   // What lies in a model's file may lie at any address.
   const size_t elem = (size_t)(assay_type_bits(type) + 7) / 8;
   assay_tensor_t* made = NULL;
-  if (v->packed && v->packed->type == type) {
+  if (v->packed && v->packed->type == type && v->packed->store == ASSAY_STORE_PACKED) {
     if ((uintptr_t)v->packed->data % elem == 0) return *out = v->packed, NULL;
     ASSAY_TRY(assay_tensor_copy(v->packed, &made));
   } else {

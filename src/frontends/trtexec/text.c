@@ -60,6 +60,7 @@ void trt_put_element(assay_str_t* out, const assay_tensor_t* t, int64_t i) {
     }
     case ASSAY_STORE_PACKED:
     case ASSAY_STORE_LATE:
+    case ASSAY_STORE_NARROW:
       return;
   }
 }

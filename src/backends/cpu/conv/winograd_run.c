@@ -109,8 +109,8 @@ static void transform_inputs(const job_t* j, const block_t* b, int64_t from, int
 static float weight_at(const cpu_winograd_t* k, int64_t i) {
   const assay_tensor_t* w = k->model;
   float x;
-  if (w->store == ASSAY_STORE_PACKED)
-    cpu_widen(w->data, w->type, i, 1, &x);
+  if (w->store == ASSAY_STORE_PACKED || w->store == ASSAY_STORE_NARROW)
+    cpu_widen(w->data, assay_tensor_lies_as(w), i, 1, &x);
   else
     x = (float)assay_f64(w)[i];
   uint32_t rounded;  // room for any type

@@ -191,7 +191,8 @@ static bool sees_out_of_range(const cpu_bf16_split_t* k, const block_t* b, int64
 }
 
 static float weight_at(const assay_tensor_t* w, int64_t i) {
-  return w->store == ASSAY_STORE_PACKED ? ((const float*)w->data)[i] : (float)assay_f64(w)[i];
+  return w->store == ASSAY_STORE_PACKED ? ((const float*)w->data)[i]
+                                        : (float)assay_tensor_element(w, i);
 }
 
 // The model's weights of one place of the kernel, for channels [c, c + n) and a panel.
