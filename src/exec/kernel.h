@@ -207,6 +207,9 @@ assay_status_t assay_operand_floats(const assay_operand_t* o, float** out);
 // The same to be read only, without a copy where the constant lies in memory as float32; *made is
 // what to free, or NULL.
 assay_status_t assay_operand_view(const assay_operand_t* o, const float** out, float** made);
+// The same as they lie in the 16 bits of the operand's type, to be released; *out stays NULL where
+// the layer takes another type, or elements that not every engine rounds to it alike.
+assay_status_t assay_operand_narrow(const assay_operand_t* o, assay_tensor_t** out);
 // The same with zeros after them, up to `capacity` elements; *out stays NULL where o is.
 assay_status_t assay_operand_padded_floats(const assay_operand_t* o, int64_t capacity, float** out);
 size_t assay_operand_bytes(const assay_operand_t* o, assay_type_t type);  // with its room

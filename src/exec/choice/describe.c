@@ -200,6 +200,22 @@ assay_status_t assay_operand_view(const assay_operand_t* o, const float** out, f
   return NULL;
 }
 
+assay_status_t assay_operand_narrow(const assay_operand_t* o, assay_tensor_t** out) {
+  assay_tensor_t* t = (assay_tensor_t*)(uintptr_t)o->constant;
+  assay_tensor_t* narrow = NULL;
+  if (o->type != ASSAY_TYPE_FLOAT16 && o->type != ASSAY_TYPE_BFLOAT16) return NULL;
+  if (t->store == ASSAY_STORE_PACKED && t->type == o->type &&
+      (uintptr_t)t->data % sizeof(uint16_t) == 0)
+    return *out = assay_tensor_retain(t), NULL;
+  if (t->type != ASSAY_TYPE_FLOAT || t->store == ASSAY_STORE_LATE) return NULL;
+  if (t->store == ASSAY_STORE_NARROW && t->narrow == o->type) return assay_tensor_narrowed(t, out);
+  ASSAY_TRY(assay_tensor_narrow(t, o->type, &narrow));
+  if (!narrow) return NULL;
+  assay_status_t st = assay_tensor_narrowed(narrow, out);
+  assay_tensor_release(narrow);
+  return st;
+}
+
 assay_status_t assay_operand_padded_floats(const assay_operand_t* o, int64_t capacity,
                                            float** out) {
   float* given = NULL;

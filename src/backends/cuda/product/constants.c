@@ -73,27 +73,54 @@ assay_status_t cuda_bias_get(const assay_sized_layer_t* l, const assay_operand_t
 
 // Weights in the order in which kernels read them. A layer is read once for each tactic that may
 // take it, so that the order is made only where the device has it not.
-typedef void arrange_t(const void* how, const float* from, float* to);
+typedef void arrange_t(const void* how, size_t elem, const void* from, void* to);
 typedef struct arranged {
   const cuda_own_t* own;
   const assay_operand_t* weights;
   assay_type_t type;
-  int64_t size;  // with zeros where nothing is put
-  arrange_t* arrange;
+  int64_t size;        // with zeros where nothing is put
+  arrange_t* arrange;  // elements of `elem` bytes: float32, or 16 bits as they are
   const void* how;
-  float* made;
+  void* made;
 } arranged_t;
+
+// Elements of 16 bits are put in order and uploaded as they are.
+static assay_status_t fill_narrow(arranged_t* o, const assay_tensor_t* given, assay_queue_t* q,
+                                  assay_device_ptr_t to) {
+  uint16_t* made = NULL;
+  ASSAY_TRY(assay_new_array((size_t)o->size, sizeof *made, &made));
+  o->made = made;
+  o->arrange(o->how, sizeof *made, given->data, made);
+  return o->own->device->driver->upload(q, made, to, (size_t)o->size * sizeof *made);
+}
+
+static assay_status_t fill_floats_of(arranged_t* o, assay_queue_t* q, assay_device_ptr_t to) {
+  const float* given = NULL;
+  float *viewed = NULL, *made = NULL;
+  ASSAY_TRY(assay_operand_view(o->weights, &given, &viewed));
+  assay_status_t st = assay_new_array((size_t)o->size, sizeof *made, &made);
+  o->made = made;
+  if (!st) o->arrange(o->how, sizeof *made, given, made);
+  assay_free(viewed);
+  const floats_t f = {o->own, made, o->size, o->type};
+  return st ? st : upload(&f, q, to);
+}
 
 static assay_status_t fill_arranged(void* user, assay_queue_t* q, assay_device_ptr_t to) {
   arranged_t* o = user;
-  const float* given = NULL;
-  float* viewed = NULL;
-  ASSAY_TRY(assay_operand_view(o->weights, &given, &viewed));
-  assay_status_t st = assay_new_array((size_t)o->size, sizeof *o->made, &o->made);
-  if (!st) o->arrange(o->how, given, o->made);
-  assay_free(viewed);
-  const floats_t f = {o->own, o->made, o->size, o->type};
-  return st ? st : upload(&f, q, to);
+  assay_tensor_t* narrow = NULL;
+  if (o->type == o->weights->type) ASSAY_TRY(assay_operand_narrow(o->weights, &narrow));
+  assay_status_t st = narrow ? fill_narrow(o, narrow, q, to) : fill_floats_of(o, q, to);
+  assay_tensor_release(narrow);
+  return st;
+}
+
+// One element of 16 or 32 bits.
+static inline void put_element(size_t elem, const void* from, int64_t at, void* to, int64_t there) {
+  if (elem == sizeof(uint16_t))
+    ((uint16_t*)to)[there] = ((const uint16_t*)from)[at];
+  else
+    ((float*)to)[there] = ((const float*)from)[at];
 }
 
 // Takes the key.
@@ -119,22 +146,22 @@ static int64_t given_at(const cuda_taps_t* t, int64_t made, int64_t read, int64_
 
 static int64_t pitch_of(const cuda_taps_t* t) { return t->pitch ? t->pitch : t->taps * t->cg; }
 
-static void reorder_block(const cuda_taps_t* t, int64_t first, int64_t end, const float* from,
-                          float* to) {
+static void reorder_block(const cuda_taps_t* t, int64_t first, int64_t end, size_t elem,
+                          const void* from, void* to) {
   for (int64_t read = 0; read < t->cg; read++)
     for (int64_t tap = 0; tap < t->taps; tap++) {
       const int64_t term = tap * t->cg + read;
       for (int64_t made = first; made < end; made++) {
         const int64_t at = t->terms_first ? term * t->m + made : made * pitch_of(t) + term;
-        to[at] = from[given_at(t, made, read, tap)];
+        put_element(elem, from, given_at(t, made, read, tap), to, at);
       }
     }
 }
 
-static void reorder(const void* how, const float* from, float* to) {
+static void reorder(const void* how, size_t elem, const void* from, void* to) {
   const cuda_taps_t* t = how;
   for (int64_t made = 0; made < t->m; made += TOGETHER)
-    reorder_block(t, made, made + TOGETHER < t->m ? made + TOGETHER : t->m, from, to);
+    reorder_block(t, made, made + TOGETHER < t->m ? made + TOGETHER : t->m, elem, from, to);
 }
 
 assay_status_t cuda_taps_get(const assay_sized_layer_t* l, const assay_operand_t* weights,
@@ -155,10 +182,11 @@ assay_status_t cuda_taps_get(const assay_sized_layer_t* l, const assay_operand_t
 
 // ---- matrices -----------------------------------------------------------------------------------
 
-static void spread(const void* how, const float* from, float* to) {
+static void spread(const void* how, size_t elem, const void* from, void* to) {
   const cuda_rows_t* r = how;
   for (int64_t i = 0; i < r->rows; i++)
-    memcpy(to + i * r->pitch, from + i * r->columns, (size_t)r->columns * sizeof *to);
+    memcpy((char*)to + (size_t)(i * r->pitch) * elem,
+           (const char*)from + (size_t)(i * r->columns) * elem, (size_t)r->columns * elem);
 }
 
 assay_status_t cuda_rows_get(const assay_sized_layer_t* l, const assay_operand_t* weights,
@@ -193,8 +221,9 @@ static void split_block(const cuda_parts_t* p, int64_t first, int64_t end, const
     }
 }
 
-static void split(const void* how, const float* from, float* to) {
+static void split(const void* how, size_t elem, const void* from, void* to) {
   const cuda_parts_t* p = how;
+  (void)elem;  // float32
 #pragma omp parallel for schedule(static) if (p->columns * p->pitch > 100000)
   for (int64_t j = 0; j < p->columns; j += TOGETHER)
     split_block(p, j, j + TOGETHER < p->columns ? j + TOGETHER : p->columns, from, to);
