@@ -230,10 +230,11 @@ static assay_status_t make_finish(const assay_sized_layer_t* l, const form_t* f,
   return st;
 }
 
-static assay_status_t make(const assay_sized_layer_t* l, const form_t* f, const cublaslt_way_t* way,
+static assay_status_t make(const assay_sized_layer_t* l, form_t* f, const cublaslt_way_t* way,
                            assay_kernel_t** out) {
   library_kernel_t* k = NULL;
   assay_device_ptr_t bias = 0;
+  ASSAY_TRY(cuda_product_bring(l, &f->p));
   if (f->bias) ASSAY_TRY(cuda_typed_bias_get(l, f->bias, f->p.args.n, f->p.out, &bias));
   ASSAY_TRY(ASSAY_NEW(&k));
   *k = (library_kernel_t){

@@ -98,6 +98,7 @@ assay_status_t cuda_product_kernel_by(const assay_sized_layer_t* l, const cuda_p
   const int64_t gathered = p->gather.args.rows * p->gather.args.pitch;
   k->base.scratch = (size_t)(p->packing.size + gathered) * assay_kernel_float_bytes(p->in);
   assay_status_t st = cuda_product_program(l, p, &k->program, &ok);
+  if (!st && ok) st = cuda_product_bring(l, &k->p);
   if (!st && ok) set_forms(p, k, &ok);
   if (!st && ok) st = load(source, k);
   if (st || !ok) return destroy(&k->base), st;

@@ -5,13 +5,14 @@
 #include "backends/cuda/kernels/copy_args.h"
 #include "backends/cuda/kernels/product_args.h"
 #include "backends/cuda/pointwise/program.h"
+#include "backends/cuda/product/constants.h"
 #include "backends/cuda/product/gather.h"
 #include "backends/cuda/tactic.h"
 
 typedef enum cuda_left { CUDA_LEFT_MATRIX = 0, CUDA_LEFT_CONV, CUDA_LEFT_TRANSPOSED } cuda_left_t;
 
 // What a layer multiplies. Addresses are filled in where it runs, but for those of constants that
-// it has packed.
+// it has packed: a bias as it is read, weights with the kernel (cuda_product_bring).
 typedef struct cuda_product {
   product_args_t args;
   cuda_left_t left;
@@ -20,7 +21,9 @@ typedef struct cuda_product {
   assay_type_t through;  // what a result is rounded to before it is stored as `out`, for a caller;
                          // UNDEFINED: nothing else
   copy_box_t packing;    // of weights of the run (packing.h); size 0: they are taken as they lie
-  cuda_gather_t gather;  // of the left side (gather.h)
+  const assay_operand_t* taps_of;  // constant weights of a convolution; NULL: there are none
+  cuda_taps_t taps;                // and how they lie in args.w, unless a kernel has them otherwise
+  cuda_gather_t gather;            // of the left side (gather.h)
   bool ends;  // the program begins with the first node's own end: the factors and addend of a Gemm,
               // a convolution's bias that is no constant
   int done;   // nodes of the layer whose work the sums and the bias are: 2 where an Add of a row
@@ -31,8 +34,8 @@ typedef struct cuda_product {
   assay_layout_t layout;
 } cuda_product_t;
 
-// *ok false: the layer is no product, or not one of this form. Weights of convolutions and biases
-// are brought to the device. Errors: NO_MEMORY, DEVICE; sizes that do not fit together.
+// *ok false: the layer is no product, or not one of this form. Biases are brought to the device.
+// Errors: NO_MEMORY, DEVICE; sizes that do not fit together.
 assay_status_t cuda_product_read(const assay_sized_layer_t* l, cuda_product_t* p,
                                  bool* ok) ASSAY_MUST_USE;
 
@@ -40,6 +43,10 @@ assay_status_t cuda_product_read(const assay_sized_layer_t* l, cuda_product_t* p
 // [columns of all groups, terms], for direct_conv.cu.
 assay_status_t cuda_product_read_direct(const assay_sized_layer_t* l, cuda_product_t* p,
                                         bool* ok) ASSAY_MUST_USE;
+
+// Brings constant weights of a convolution to the device, unless args.w has them already: a layer
+// is read for each tactic that may take it, in other orders than that of the one which does.
+assay_status_t cuda_product_bring(const assay_sized_layer_t* l, cuda_product_t* p) ASSAY_MUST_USE;
 
 // What the layer does after the product; *out stays NULL where there is nothing, and *ok becomes
 // false where no program does it. Destroyed with cuda_program_destroy.

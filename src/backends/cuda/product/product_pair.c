@@ -178,6 +178,8 @@ static assay_status_t build(const assay_layer_pair_t* pair, pair_kernel_t* k, bo
     *ok = *ok && k->programs[i];
   }
   *ok = *ok && set_forms(pair, k);
+  for (int i = 0; *ok && i < 2; i++)
+    ASSAY_TRY(cuda_product_bring(pair->layers[i], &k->products[i]));
   return *ok ? load(pair->layers[0], k, ok) : NULL;
 }
 

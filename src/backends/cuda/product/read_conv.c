@@ -105,12 +105,20 @@ assay_status_t cuda_conv_read_sizes(const assay_node_t* n, const assay_tensor_t*
 }
 
 // Constants are packed once, values of the run before each product.
-static assay_status_t read_weights(const assay_sized_layer_t* l, const assay_operand_t* w,
-                                   const cuda_taps_t* taps, cuda_product_t* p) {
-  if (w->constant) return cuda_taps_get(l, w, taps, &p->args.w);
-  p->w = assay_sized_input_index(l, w->value);
-  p->packing = cuda_packing_box(taps);
-  return NULL;
+static void read_weights(const assay_sized_layer_t* l, const assay_operand_t* w,
+                         const cuda_taps_t* taps, cuda_product_t* p) {
+  if (w->constant) {
+    p->taps_of = w;
+    p->taps = *taps;
+  } else {
+    p->w = assay_sized_input_index(l, w->value);
+    p->packing = cuda_packing_box(taps);
+  }
+}
+
+assay_status_t cuda_product_bring(const assay_sized_layer_t* l, cuda_product_t* p) {
+  if (!p->taps_of || p->args.w) return NULL;
+  return cuda_taps_get(l, p->taps_of, &p->taps, &p->args.w);
 }
 
 // Windows that lie side by side along a row of the image (patches): what a window has of a row is
@@ -146,7 +154,7 @@ assay_status_t cuda_conv_read(const assay_sized_layer_t* l, bool direct, cuda_pr
                             .taps = s.kernel_size,
                             .transposed = p->left == CUDA_LEFT_TRANSPOSED,
                             .terms_first = direct};
-  ASSAY_TRY(read_weights(l, w, &taps, p));
+  read_weights(l, w, &taps, p);
   p->ends = bias && !bias->constant;
   if (!direct && p->left == CUDA_LEFT_CONV) join_row(&p->args);
   if (!bias || !bias->constant) return NULL;
