@@ -178,7 +178,8 @@ static void kernels_compile(void** state) {
       {"move.cu", "-DFROM=f16 -DTO=bf16 -DTHROUGH=f32"},
       {"direct_conv.cu", "-DIN=f32 -DOUT=f32 -DCONV=1 -DOPERAND=f32"},
       {"product_fma.cu",
-       "-DOUT=f32 -DCONV=0 -DBM=64 -DBN=64 -DTM=4 -DTN=4 -DX_FAST=1 -DW_FAST=2 -DSTAGES=3 "
+       "-DOUT=f32 -DCONV=0 -DBM=64 -DBN=64 -DTM=4 -DTN=4 -DGROUPS=1 -DJOINS=1 -DX_FAST=1 "
+       "-DW_FAST=2 -DSTAGES=3 "
        "-DW_CONSTANT=0"},
       {"product_mma.cu",
        "-DIN=f16 -DOUT=f16 -DCONV=0 -DIN_IS_F32=0 -DBM=64 -DBN=64 -DWM=2 -DWN=2 -DX_FAST=1 "

@@ -11,6 +11,12 @@ typedef struct product_axis {
   int32_t in, out, kernel, stride, dilation, pad;
 } product_axis_t;
 
+// Terms of a chain of multiply-adds in float32, where a sum has k of them: four chains, whole steps
+// of 32 terms each but the last one, whose sums are added up in ascending order, so that some
+// groups of threads may share a sum out; one chain where there are few. It follows from k alone: a
+// tile, a batch, and who multiplies has no influence on bits.
+#define PRODUCT_CHAIN(k) ((k) < 256 ? (k) : ((k) + 127) / 128 * 32)
+
 // y[i] = x[i] w[i] + bias for each of some matrices: m rows, n columns, sums of k terms. Steps are
 // in elements.
 typedef struct product_args {

@@ -146,6 +146,12 @@ static double predict(const cuda_own_t* own, const form_t* f, size_t rank) {
   return finish + (2 + 0.001 * (double)p->k + work / (rate * share)) * (1 + 0.01 * (double)rank);
 }
 
+// Of multiply-adds the library makes one chain a sum.
+static const char* numerics_of(const cuda_product_t* p) {
+  if (p->in != ASSAY_TYPE_FLOAT || p->tf32) return "tensor";
+  return PRODUCT_CHAIN(p->args.k) == p->args.k ? "fma" : NULL;
+}
+
 // Those without splits first, in the library's order.
 static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* out, size_t* out_n) {
   const cublaslt_way_t* ways = NULL;
@@ -155,7 +161,7 @@ static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* ou
   *out_n = 0;
   ASSAY_TRY(read(l, &f, &ok));
   if (ok) ASSAY_TRY(cublaslt_ways(cuda_own_of(l)->cublaslt, &f.product, &ways, &n));
-  const char* numerics = f.p.in == ASSAY_TYPE_FLOAT && !f.p.tf32 ? "fma" : "tensor";
+  const char* numerics = numerics_of(&f.p);
   for (int splits = 0; splits < 2; splits++)
     for (size_t i = 0; i < n; i++) {
       if (ways[i].splits != splits) continue;

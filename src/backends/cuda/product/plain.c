@@ -1,26 +1,30 @@
 // Products that a tactic needs on its way.
 #include "backends/cuda/product/plain.h"
 
-#include "backends/cuda/product/product.h"
+#include "backends/cuda/product/fma.h"
 
 // A tile has no influence on bits: few rows get the one that wastes least.
 static cuda_tile_t tile_of(bool fma, int64_t m) {
-  if (fma) return m > 32 ? (cuda_tile_t){64, 64, 4, 4} : (cuda_tile_t){16, 64, 4, 4};
+  if (fma) return m > 32 ? (cuda_tile_t){64, 64, 8, 4} : (cuda_tile_t){16, 64, 4, 4};
   return m > 32 ? (cuda_tile_t){64, 64, 2, 2} : (cuda_tile_t){16, 64, 1, 4};
 }
 
-enum { STEP_BYTES = 128, STAGES = 4 };  // of product_mma.cu and product_fma.cu
+enum { STEP_BYTES = 128, STAGES = 4 };  // of product_mma.cu
 
-static assay_status_t get_fma(const cuda_own_t* own, const cuda_tile_t* t,
-                              cuda_plain_product_t* p) {
+static assay_status_t get_fma(const cuda_own_t* own, const cuda_tile_t* t, cuda_plain_product_t* p,
+                              bool* ok) {
   const int fast = p->args.k % 4 == 0;
+  cuda_fma_t f;
   assay_str_t options = {0};
+  cuda_fma_find(own, &p->args, t, 1, &f, ok);
+  if (!*ok) return NULL;
   assay_str_printf(&options,
-                   "-DOUT=f32 -DCONV=0 -DBM=%d -DBN=%d -DTM=%d -DTN=%d -DX_FAST=%d -DW_FAST=%d "
-                   "-DSTAGES=%d -DW_CONSTANT=0 -DEPILOGUE=0",
-                   t->rows, t->columns, t->down, t->across, fast, fast, STAGES);
-  p->grid.threads = t->rows / t->down * (t->columns / t->across);
-  p->grid.shared_bytes = STAGES * (t->rows + t->columns) * STEP_BYTES;
+                   "-DOUT=f32 -DCONV=0 -DBM=%d -DBN=%d -DX_FAST=%d -DW_FAST=%d -DSTAGES=%d "
+                   "-DW_CONSTANT=0 -DEPILOGUE=0 ",
+                   t->rows, t->columns, fast, fast, f.stages);
+  cuda_fma_options(&p->args, &f, &options);
+  p->grid.threads = f.threads;
+  p->grid.shared_bytes = f.shared_bytes;
   const cuda_source_t source = {.file = "product_fma.cu",
                                 .kernel = "product_fma",
                                 .options = assay_str_get(&options),
@@ -71,7 +75,7 @@ assay_status_t cuda_plain_product_get(const cuda_own_t* own, assay_type_t type, 
   out->grid.blocks = cuda_tile_blocks(&out->args, &t);
   *ok = out->grid.blocks <= INT32_MAX;
   if (!*ok) return NULL;
-  return fma ? get_fma(own, &t, out) : get_mma(own, type, &t, out);
+  return fma ? get_fma(own, &t, out, ok) : get_mma(own, type, &t, out);
 }
 
 assay_status_t cuda_plain_product_enqueue(const cuda_plain_product_t* p, assay_queue_t* q,

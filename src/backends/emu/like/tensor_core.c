@@ -193,13 +193,27 @@ static void tensor_row(const emu_arithmetic_t* a, const emu_rows_t* x, int64_t i
     finite_row(a, 4, x, i, w, y);
 }
 
+// Terms of a chain of multiply-adds, of sums of k of them: four chains, but for the last one of
+// whole steps, whose sums are added up in ascending order; one where there are few.
+enum { FMA_STEP = 32, FMA_CHAINS = 4, FMA_ONE_CHAIN = 256 };
+static int64_t chain_of(int64_t k) {
+  const int64_t of_all = FMA_STEP * FMA_CHAINS;
+  return k < FMA_ONE_CHAIN ? k : (k + of_all - 1) / of_all * FMA_STEP;
+}
+
 ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
 static void fma_row(const emu_rows_t* x, int64_t i, const emu_rows_t* w, float* y) {
+  const int64_t chain = chain_of(x->k);
   for (int64_t j = 0; j < w->n; j++) {
     const float *u = x->value + i * x->step, *v = w->value + j * w->step;
-    float s = y[j];
-    for (int64_t k = 0; k < x->k; k++) s = fmaf(u[k], v[k], s);
-    y[j] = s;
+    float sum = y[j];
+    for (int64_t first = 0; first < x->k; first += chain) {
+      const int64_t end = x->k - first < chain ? x->k : first + chain;
+      float s = first ? 0 : sum;
+      for (int64_t k = first; k < end; k++) s = fmaf(u[k], v[k], s);
+      sum = first ? sum + s : s;
+    }
+    y[j] = sum;
   }
 }
 

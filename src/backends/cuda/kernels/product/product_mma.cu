@@ -115,7 +115,7 @@ LARGE_KERNEL(product_mma, product_args_t, N_THREADS) {
   for (int i = THREAD; i < BM; i += N_THREADS) rows[i] = find_row(&a, &t, t.row + i);
   left_t of_x;
   right_t of_w;
-  aim_right(&a, &t, w, &of_w);
+  aim_right(&a, &t, w, 0, &of_w);
 #if W_CONSTANT
   for (int s = 0; s < STAGES - 1; s++) {
     load_right(&a, &t, w, &of_w, w_tiles + s * BN * BK);

@@ -79,7 +79,7 @@ LARGE_KERNEL(product_wgmma, product_args_t, N_THREADS) {
   for (int i = THREAD; i < BM; i += N_THREADS) rows[i] = find_row(&a, &t, t.row + i);
   left_t of_x;
   right_t of_w;
-  aim_right(&a, &t, w, &of_w);
+  aim_right(&a, &t, w, 0, &of_w);
   for (int s = 0; s < EARLY; s++) {
     load_right(&a, &t, w, &of_w, w_tiles + s * BN * BK);
     next_right(&a, &of_w);
