@@ -1,4 +1,4 @@
-// Constants that a plan file holds in 16 bits (docs/adr/0032-constants-in-16-bits.md): which ones
+// Constants that a plan file holds in 16 bits (docs/adr/0033-constants-in-16-bits.md): which ones
 // do as it is written, and what is asked of them as it is read.
 #ifndef ASSAY_RUNTIME_NARROWED_H_
 #define ASSAY_RUNTIME_NARROWED_H_

@@ -21,6 +21,13 @@ static const char* const of_groups[] = {
     "product_split/64x64", "product_split/64x32", "product_split/32x64", "product_split/16x64",
     "product_split/16x32", "product_split/8x64",  "product_split/8x32",  NULL};
 
+// By tiles that the copy engine brings.
+static const char* const by_engine[] = {
+    "product_fma/64x64",        "product_fma_bulk/128x128", "product_fma_bulk/128x64",
+    "product_fma_bulk/64x128",  "product_fma_bulk/64x64",   "product_split_bulk/32x32",
+    "product_split_bulk/64x64", "product_split_bulk/64x32", "product_split_bulk/32x64",
+    "product_split_bulk/16x64", "product_split_bulk/16x32", NULL};
+
 // Columns or terms side by side, and neither; whole chains, a short one, a missing one, fewer steps
 // than stages; leftovers of all sides; several matrices; convolutions; programs.
 static const graph_case_t long_cases[] = {
@@ -57,6 +64,37 @@ static void groups_give_the_same_bits(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof long_cases / sizeof *long_cases; i++)
     product_case_same(&long_cases[i], ASSAY_FORMAT_FP32, of_groups);
+}
+
+// What the engine brings: steps of which some are short, rows of weights that are padded, rows and
+// columns behind the last ones, chains that begin within a tap, samples and pads.
+static const graph_case_t engine_cases[] = {
+    ROW("columns side by side", {"x float[70,256]"}, {"w float[256,72]"}, "MatMul p x w -> y"),
+    ROW("a step of four terms", {"x float[5,388]"}, {"w float[388,36]"}, "MatMul p x w -> y"),
+    ROW("padded rows", {"x float[33,516]"}, {"w float[516,37]"}, "MatMul p x w -> y"),
+    ROW("terms side by side", LIST("x float[197,300]"), LIST("w float[100,300]", "b float[100]"),
+        "Gemm p x w b -> y | transB=1"),
+    ROW("more steps than stages", {"x float[2,9,2052]"}, {"w float[2052,40]"}, "MatMul p x w -> y"),
+    ROW("weights of the run", LIST("x float[1,35,320]", "z float[320,24]"), {0},
+        "MatMul p x z -> y"),
+    ROW("3x3", {"x float[2,32,9,11]"}, LIST("w float[44,32,3,3]", "b float[44]"),
+        "Conv c x w b -> y | pads=1,0,1,2 strides=2,1"),
+    ROW("3x3 of two steps a tap", {"x float[3,64,7,6]"}, {"w float[20,64,3,3]"},
+        "Conv c x w -> y | pads=1,1,1,1 dilations=2,1"),
+    ROW("1x1", {"x float[2,272,5,7]"}, LIST("w float[72,272,1,1]", "b float[72]"),
+        "Conv c x w b -> y"),
+    {"a program behind it",
+     20,
+     {"x float[3,9,260]", "z float[3,9,40]"},
+     {"w float[260,40]", "b float[40]"},
+     {"MatMul p x w -> h", "Add a h b -> g", "Gelu f g -> k", "Mul m k z -> y"},
+     "y"},
+};
+
+static void the_engine_changes_no_bits(void** state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof engine_cases / sizeof *engine_cases; i++)
+    product_case_same(&engine_cases[i], ASSAY_FORMAT_FP32, by_engine);
 }
 
 // One chain leaves nothing to share.
@@ -120,7 +158,8 @@ static void sums_are_chains(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tiles_give_the_same_bits), cmocka_unit_test(groups_give_the_same_bits), cmocka_unit_test(few_terms_are_left),
+      cmocka_unit_test(tiles_give_the_same_bits), cmocka_unit_test(groups_give_the_same_bits),
+      cmocka_unit_test(the_engine_changes_no_bits), cmocka_unit_test(few_terms_are_left),
       cmocka_unit_test(sums_are_chains)};
   product_case_platform();
   return cmocka_run_group_tests(tests, NULL, NULL);

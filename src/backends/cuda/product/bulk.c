@@ -112,16 +112,19 @@ static bool is_bulk(const assay_sized_layer_t* l, const cuda_product_t* p) {
          a->m <= INT32_MAX / 2 && a->n <= INT32_MAX / 4 && a->k <= INT32_MAX / 2;
 }
 
+static void pad(const assay_sized_layer_t* l, cuda_product_t* p, cuda_bulk_t* b) {
+  if (!pad_weights(l, p)) return;
+  b->padded = p->w;
+  p->w = -1;
+}
+
 // parts: of float32; 0: of 16 bits.
 static bool read_operands(const assay_sized_layer_t* l, int parts, cuda_product_t* p,
                           cuda_bulk_t* b) {
   if (!is_bulk(l, p)) return false;
   if (cuda_gather_fits(p)) cuda_gather_join(p);
   if (parts && !split_weights(l, parts, p, b)) return false;
-  if (!parts && pad_weights(l, p)) {
-    b->padded = p->w;
-    p->w = -1;
-  }
+  if (!parts) pad(l, p, b);
   return cuda_bulk_read_left(p, cuda_bulk_terms(p), b) && read_weights(p, b);
 }
 
@@ -139,6 +142,17 @@ assay_status_t cuda_bulk_read_parts(const assay_sized_layer_t* l, cuda_product_t
   *b = (cuda_bulk_t){.padded = -1};
   ASSAY_TRY(cuda_product_read(l, p, ok));
   *ok = *ok && p->in == ASSAY_TYPE_FLOAT && !p->tf32 && read_operands(l, 2, p, b);
+  return NULL;
+}
+
+// Nothing is gathered: how many chains sums have would follow from what it adds to the terms.
+assay_status_t cuda_bulk_read_plain(const assay_sized_layer_t* l, cuda_product_t* p, cuda_bulk_t* b,
+                                    bool* ok) {
+  *b = (cuda_bulk_t){.padded = -1};
+  ASSAY_TRY(cuda_product_read(l, p, ok));
+  *ok = *ok && p->in == ASSAY_TYPE_FLOAT && !p->tf32 && is_bulk(l, p);
+  if (*ok) pad(l, p, b);
+  *ok = *ok && cuda_bulk_read_left(p, cuda_bulk_terms(p), b) && read_weights(p, b);
   return NULL;
 }
 
@@ -198,9 +212,9 @@ assay_status_t cuda_bulk_make(const assay_sized_layer_t* l, const cuda_product_t
                    "-DW_CONSTANT=%d",
                    cuda_type_name(p->in), cuda_type_name(p->out), b->windows, s->rows, s->columns,
                    k->stages, b->turned, cuda_weights_are_constant(l, p));
-  if (k->options) assay_str_append(&options, k->options);
   if (p->parts > 1) assay_str_printf(&options, " -DW_PARTS=%d", p->parts);
   if (cuda_bulk_is_down_first(p)) assay_str_append(&options, " -DDOWN_FIRST=1");
+  if (k->options) assay_str_printf(&options, " %s", k->options);
   const cuda_source_t source = {.file = k->file,
                                 .kernel = k->name,
                                 .options = assay_str_get(&options),

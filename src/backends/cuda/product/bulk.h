@@ -35,6 +35,9 @@ assay_status_t cuda_bulk_read(const assay_sized_layer_t* l, cuda_product_t* p, c
 // The same of layers of fp32, whose sides are multiplied in two parts.
 assay_status_t cuda_bulk_read_parts(const assay_sized_layer_t* l, cuda_product_t* p, cuda_bulk_t* b,
                                     bool* ok) ASSAY_MUST_USE;
+// The same of float32 as it lies, for multiply-adds.
+assay_status_t cuda_bulk_read_plain(const assay_sized_layer_t* l, cuda_product_t* p, cuda_bulk_t* b,
+                                    bool* ok) ASSAY_MUST_USE;
 
 // How the copy engine gets the left side by steps of so many terms, a line: rows, places and
 // windows of *b. False: it does not.
@@ -50,7 +53,7 @@ assay_status_t cuda_bulk_get(const assay_sized_layer_t* l, const cuda_bulk_t* b,
 
 // A kernel of kernels/product/NAME.cu that has so many stages, of so many threads and so much
 // shared memory; cluster: the blocks that share the weights of a tile's columns, 0: none do;
-// options: more of them, " -D..."; NULL: none.
+// options of its own, NULL: none.
 typedef struct cuda_bulk_kernel {
   const char *file, *name, *options;
   int64_t blocks;

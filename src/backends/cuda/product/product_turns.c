@@ -67,7 +67,7 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
   const cuda_tile_t* block = tile_of_block(s);
   const int sharing = sharing_of(s);
   char options[64];
-  (void)snprintf(options, sizeof options, " -DSHARING=%d -DFINISH_COLUMNS=%d", sharing,
+  (void)snprintf(options, sizeof options, "-DSHARING=%d -DFINISH_COLUMNS=%d", sharing,
                  ends_at_once(s));
   const cuda_bulk_kernel_t k = {
       .file = "product_turns.cu",

@@ -109,6 +109,8 @@ DEVICE void next_turn(turn_t* t) {
   t->parity ^= last;
 }
 
+#include "product_windows.h"
+
 // ---- the threads that ask -----------------------------------------------------------------------
 
 // Waits until a step's stage is free: the first time it is.
@@ -155,33 +157,6 @@ DEVICE void ask_for_weights(const tensor_map_t* w, const product_args_t* a, cons
   }
 }
 
-// Where windows begin, and which step of which tap comes next.
-typedef struct windows {
-  int column, row, sample, channel, column_further, row_further;
-} windows_t;
-
-DEVICE windows_t find_windows(const product_args_t* a, const tile_t* t) {
-  windows_t w;
-  const product_axis_t *down = &a->axes[PRODUCT_AXES - 2], *across = &a->axes[PRODUCT_AXES - 1];
-  const uint32_t row = (uint32_t)t->row, line = row / (uint32_t)across->out;
-  w.column = (int)(row - line * (uint32_t)across->out) * across->stride - across->pad;
-  w.sample = (int)(line / (uint32_t)down->out);
-  w.row = ((int)line - w.sample * down->out) * down->stride - down->pad;
-  w.channel = w.column_further = w.row_further = 0;
-  return w;
-}
-
-DEVICE void next_windows(const product_args_t* a, windows_t* w) {
-  const product_axis_t *down = &a->axes[PRODUCT_AXES - 2], *across = &a->axes[PRODUCT_AXES - 1];
-  w->channel += BK;
-  if (w->channel < a->channels) return;
-  w->channel = 0;
-  w->column_further += across->dilation;
-  if (w->column_further < across->kernel * across->dilation) return;
-  w->column_further = 0;
-  w->row_further += down->dilation;
-}
-
 DEVICE void ask_for_left(const tensor_map_t* x, const product_args_t* a, const stages_t* s,
                          const tile_t* t, int steps, turn_t* turn) {
 #if CONV
@@ -193,8 +168,7 @@ DEVICE void ask_for_left(const tensor_map_t* x, const product_args_t* a, const s
   for (int i = 0; i < steps; i++) {
     const uint32_t full = begin_step(s, turn, X_BYTES), to = s->x + turn->stage * X_BYTES;
 #if CONV
-    bulk_windows(to, x, w.channel, w.column, w.row, w.sample, w.column_further, w.row_further,
-                 full);
+    ask_for_windows(x, &w, to, full);
     next_windows(a, &w);
 #else
     bulk_tile(to, x, i * BK, (int)t->row, full);
