@@ -2,8 +2,9 @@
 // the bytes, and what computes has its quantizers next to it:
 //   M(DequantizeLinear(q))                    is DequantizeLinear(M(q)), MaxPool too, since scales
 //   are positive; QuantizeLinear(M(x))                      is M(QuantizeLinear(x)), where M keeps
-//   every element; QuantizeLinear(DequantizeLinear(q))       is q, where both have the same scale
-//   and zero point.
+//   every element, or is MaxPool behind a layer on integers, since quantizing keeps the order of
+//   numbers (ONNX does not say what a NaN becomes); QuantizeLinear(DequantizeLinear(q))       is q,
+//   where both have the same scale and zero point.
 // Scales and zero points are constants for the whole tensor. The last line holds for 8-bit integers
 // in float32, too: two roundings move (q - z), at most 255, by far less than a half; s itself and
 // 255 s must be normal numbers.
@@ -198,12 +199,31 @@ static assay_status_t quantize_before(assay_edit_t* e, assay_node_t* n, const mo
   return NULL;
 }
 
+// Whether a value comes of a product of quantized tensors and nodes that a layer on integers has
+// behind it, so that a quantizer there costs nothing.
+static bool is_of_integers(assay_edit_t* e, const assay_value_t* v) {
+  quantizer_t q;
+  const assay_node_t* n = v->producer;
+  for (int depth = DEPTH; depth && n && (assay_int8_knows(n) || assay_int8_is_norm(n)); depth--)
+    n = assay_edit_value(e, n->inputs[X])->producer;
+  return n && assay_int8_is_anchor(n) &&
+         is_dequantizer(assay_edit_value(e, n->inputs[X])->producer, &q);
+}
+
+// Whether a quantizer may stand before a node: what it makes of all elements is what it makes of
+// those that are left.
+static bool may_precede(assay_edit_t* e, const assay_node_t* moving, const mover_t* m) {
+  if (m->keeps) return true;
+  return strcmp(moving->op_type, "MaxPool") == 0 &&
+         is_of_integers(e, assay_edit_value(e, moving->inputs[X]));
+}
+
 static assay_status_t try_before(assay_edit_t* e, assay_node_t* n, const quantizer_t* q) {
   assay_value_t* between = n->inputs[X];
   assay_node_t* moving = between->producer;
   const mover_t* m = mover_of(moving);
   quantizer_t other;
-  if (!m || !m->keeps || moving->graph != n->graph || moving->n_outputs != 1 ||
+  if (!m || !may_precede(e, moving, m) || moving->graph != n->graph || moving->n_outputs != 1 ||
       moving->n_inputs > MAX_OPERANDS || n->n_inputs > 3 || between->is_output ||
       assay_uses_of(&e->uses, between) != 1 ||
       !assay_edit_allows(e, moving->op_type, n->outputs[0]))

@@ -93,8 +93,8 @@ static bool is_short(const pool_args_t* a, const assay_operand_t* x) {
   return yes;
 }
 
-// Channels that a thread takes at once: 16 bytes of the larger type, where all lie so and nobody
-// asks for places.
+// Channels that a thread takes at once: 16 bytes of the larger type, 8 of bytes, where all lie so
+// and nobody asks for places.
 static int vector_of(const pool_t* k, assay_type_t from, assay_type_t to) {
   const int n = from == ASSAY_TYPE_FLOAT || to == ASSAY_TYPE_FLOAT ? 4 : 8;
   return k->args.channels_last && k->args.channels % n == 0 && !k->base.out[1].type ? n : 1;
@@ -103,7 +103,7 @@ static int vector_of(const pool_t* k, assay_type_t from, assay_type_t to) {
 static assay_status_t compile(const assay_sized_layer_t* l, const assay_operand_t* x,
                               const char* kind, pool_t* k) {
   const char *name = cuda_type_name(x->type), *to = cuda_type_name(l->out[0].type);
-  const int vector = name ? vector_of(k, x->type, l->out[0].type) : 1;
+  const int vector = vector_of(k, x->type, l->out[0].type);
   assay_str_t options = {0};
   assay_str_printf(&options, "-DKIND=%s -DRANK=%d -DVEC=%d -DPLACE=%s -DT=%s -DTO=%s%s", kind,
                    x->rank - 2, vector, is_short(&k->args, x) ? "int32_t" : "int64_t",

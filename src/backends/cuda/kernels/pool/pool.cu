@@ -2,11 +2,27 @@
 // of its window in row-major order, in float32; in both layouts. VEC is 1 but where channels come
 // last, are a multiple of it, and nobody asks for places. KIND: AVERAGE, MAXIMUM, MAGNITUDES,
 // SQUARES; RANK spatial axes, 1 to 3; PLACE: int32_t where that counts all elements and places, and
-// else int64_t. Floats of type T become TO; with WHOLE these are C's types of at most 16 bits.
+// else int64_t. Floats of type T become TO; with WHOLE these are C's types of at most 16 bits, of 8
+// where VEC, 8, is not 1.
 #include "pool_args.h"
 #include "vectors.h"
 
-#ifdef WHOLE
+#if defined(WHOLE) && VEC > 1
+// Bytes, as words.
+#define ITEM(type) type
+DEVICE void take_bytes(const T* p, float* x) {
+  uint32_t words[2];
+  READ_8(p, words);
+  UNROLL for (int i = 0; i < VEC; i++) x[i] = (float)(T)(words[i / 4] >> 8 * (i % 4) & 255);
+}
+DEVICE void put_bytes(TO* p, const float* x) {
+  uint32_t words[2] = {0, 0};
+  UNROLL for (int i = 0; i < VEC; i++) words[i / 4] |= (uint32_t)((int32_t)x[i] & 255) << 8 * (i % 4);
+  STORE_8(p, words);
+}
+#define TAKE_ITEMS(p, i, x) take_bytes((p) + (i), x)
+#define PUT_ITEMS(p, i, x) put_bytes((p) + (i), x)
+#elif defined(WHOLE)
 #define ITEM(type) type
 #define TAKE_ITEMS(p, i, x) ((x)[0] = (float)(p)[i])
 #define PUT_ITEMS(p, i, x) ((p)[i] = (TO)(x)[0])
