@@ -1,7 +1,8 @@
 // int8 layers: the emulated engine's fused plan and the CPU give the same bits, on generated
 // quantized models (odd channels, depthwise, strides, dilations, padding with zero points, extreme
-// weights, activations of one and of several nodes, residuals, joins and slices around quantizers),
-// and the account finds nothing wrong with either. Which models are tried is told by their seeds:
+// weights, activations of one and of several nodes, residuals, quantized ones and float32 ones that
+// have other readers, gates by channel, joins and slices around quantizers), and the account finds
+// nothing wrong with either. Which models are tried is told by their seeds:
 //   backends_test_int8_layers [FIRST_SEED [COUNT [TARGET]]]   TARGET: in place of the CPU
 #include <stdlib.h>
 
@@ -88,6 +89,7 @@ static void node(gen_t* g, const char* row) { graph_case_node(g->m->graph, row, 
 // A quantized value with its numbers.
 typedef struct quantized {
   text_t name, scale, zero;
+  text_t real;  // the float32 value that it is of
   int64_t dims[4];
   int rank;
 } quantized_t;
@@ -102,6 +104,7 @@ static quantized_t quantize(gen_t* g, text_t x, const quantized_t* like) {
   quantized_t q = *like;
   const bool is_signed = coin(g);
   q.name = name_of(g, "q");
+  q.real = x;
   q.scale = number(g, uniform(g, 0.004, 0.06));
   q.zero = zero_point(g, is_signed);
   NODE(g, "QuantizeLinear %s %s %s %s -> %s", name_of(g, "Q").s, x.s, q.scale.s, q.zero.s,
@@ -232,7 +235,7 @@ static quantized_t convolution(gen_t* g, quantized_t x) {
   if (coin(g)) f = norm(g, f, m);
   const bool same = memcmp(x.dims, y.dims, sizeof x.dims) == 0;
   if (same && coin(g)) {
-    const text_t r = dequantize(g, &x), sum = name_of(g, "s");
+    const text_t r = coin(g) ? x.real : dequantize(g, &x), sum = name_of(g, "s");
     if (coin(g))
       NODE(g, "Add %s %s %s -> %s", name_of(g, "P").s, f.s, r.s, sum.s);
     else
@@ -277,6 +280,22 @@ static quantized_t transposed(gen_t* g, quantized_t x) {
        geometry, (int)group);
   if (coin(g)) f = norm(g, f, y.dims[1]);
   return quantize(g, activation(g, f), &y);
+}
+
+// A float32 tensor, one number a channel made of it, and both multiplied, as in squeeze-excite
+// blocks.
+static quantized_t gated(gen_t* g, quantized_t x) {
+  const text_t c = name_of(g, "c"), s = name_of(g, "s"), y = name_of(g, "m");
+  NODE(g, "GlobalMaxPool %s %s -> %s", name_of(g, "J").s, x.real.s, c.s);
+  NODE(g, "HardSigmoid %s %s -> %s", name_of(g, "A").s, c.s, s.s);
+  if (coin(g))
+    NODE(g, "Mul %s %s %s -> %s", name_of(g, "P").s, x.real.s, s.s, y.s);
+  else
+    NODE(g, "Mul %s %s %s -> %s", name_of(g, "P").s, s.s, x.real.s, y.s);
+  if (coin(g)) return quantize(g, y, &x);
+  const text_t r = name_of(g, "a");
+  NODE(g, "Relu %s %s -> %s", name_of(g, "A").s, y.s, r.s);
+  return quantize(g, r, &x);
 }
 
 // A normalization that no convolution stands in front of; its numbers may be quantized, too.
@@ -339,6 +358,7 @@ static quantized_t moving(gen_t* g, quantized_t x) {
   if (coin(g)) return quantize(g, y, &r);
   // With the numbers that it came with.
   r.name = name_of(g, "q");
+  r.real = y;
   NODE(g, "QuantizeLinear %s %s %s %s -> %s", name_of(g, "Q").s, y.s, x.scale.s, x.zero.s,
        r.name.s);
   return r;
@@ -380,7 +400,8 @@ static quantized_t square(gen_t* g, quantized_t x) {
 }
 
 static quantized_t step(gen_t* g, quantized_t x, bool images) {
-  const uint64_t kind = draw(g, 10);
+  const uint64_t kind = draw(g, 11);
+  if (images && kind == 10) return gated(g, x);
   if (kind < 2) return pointwise(g, x);
   if (images && kind < 4) return moving(g, x);
   if (images && kind < 6) return transposed(g, x);

@@ -1,8 +1,9 @@
-// Two products in one launch on a GPU that is not there (fake/), as in squeeze-excite blocks: the
-// bits of two launches, and the layers that stay alone.
+// Two layers in one launch on a GPU that is not there (fake/), as products in squeeze-excite
+// blocks, and sums of integers with the quantizer of what they become: the bits of two launches,
+// and the layers that stay alone.
 #include <stdlib.h>
 
-#include "cuda/product_case.h"
+#include "cuda/int8_case.h"
 
 enum { RUNS = 3 };  // the second one is captured, the third one launches what was
 
@@ -21,16 +22,16 @@ static int count_pairs(const assay_executor_t* e) {
   for (size_t i = 0; i < assay_executor_n_steps(e); i++) {
     assay_str_t text = {0};
     assay_executor_explain(e, i, &text);
-    n += strstr(assay_str_get(&text), "(product_pair)") != NULL;
+    n += strstr(assay_str_get(&text), "_pair)") != NULL;
     assay_str_deinit(&text);
   }
   return n;
 }
 
 // sources: of tactics; kernel: that is asked for of the last layer; times: a timing cache, and what
-// one is after kernels were measured.
+// one is after kernels were measured; backend: not CUDA.
 typedef struct way {
-  const char *sources, *kernel, *times;
+  const char *sources, *kernel, *times, *backend;
   const assay_tap_t* tap;
   assay_str_t* measured;
 } way_t;
@@ -60,7 +61,8 @@ static void run_in(assay_model_t* m, assay_format_t format, const way_t* way,
                                           .measure = way->measured != NULL,
                                           .timings = way->times,
                                           .timings_bytes = way->times ? strlen(way->times) : 0};
-  op_case_ok(assay_engine_create(plan, assay_backend_find("cuda"), &choice, &engine));
+  const char* backend = way->backend ? way->backend : "cuda";
+  op_case_ok(assay_engine_create(plan, assay_backend_find(backend), &choice, &engine));
   op_case_ok(assay_executor_run_engine(engine, way->tap, &e));
   const assay_graph_t* g = assay_executor_graph(e);
   for (int run = 0; run < RUNS; run++) {
@@ -98,7 +100,7 @@ static void sample_deinit(sample_t* s) {
   assay_model_release(s->m);
 }
 
-static const way_t apart = {.sources = "-product_pair"}, any = {0};
+static const way_t apart = {.sources = "-product_pair,-int8_pair"}, any = {0};
 
 static void check(const graph_case_t* c, assay_format_t format, int pairs) {
   sample_t s;
@@ -227,6 +229,99 @@ static void special_numbers_are_the_same(void** state) {
   sample_deinit(&s);
 }
 
+// ---- sums of integers and their quantizers ------------------------------------------------------
+
+#define X_NUMBERS "xs float[] 0.0002", "xz uint8[] 131"
+#define Y_NUMBERS "ys float[] 0.13", "yz int8[] -9"
+#define CONV(attributes)                                                          \
+  "DequantizeLinear dx x xs xz -> xf", "DequantizeLinear dw w ws -> wf | axis=0", \
+      "Conv c xf wf b -> h | " attributes
+#define QUANTIZE "QuantizeLinear q f ys yz -> y"
+// What reads the integers, channels last as the sum's kernel writes them.
+#define NEXT \
+  "DequantizeLinear dy y ys yz -> yf", "DequantizeLinear dv v ys -> vf", "Conv d yf vf -> k"
+#define SUM(name, x, r, w, n, attributes, ...)                          \
+  {                                                                     \
+    name, 21, {"x uint8[" x "]", "r float[" r "]"},                     \
+        {X_NUMBERS,        "w int8[" w "]", "ws float[" n "] positive", \
+         "b float[" n "]", Y_NUMBERS,       "v int8[3," n ",1,1]"},     \
+        {CONV(attributes), __VA_ARGS__, NEXT}, "k f"                    \
+  }
+
+// Channels that are stored at once and others, tiles with something left over; pairs: by how many
+// launches, of the layers besides.
+static const struct {
+  graph_case_t graph;
+  int pairs;
+} sums[] = {
+    {SUM("1x1, a residual", "2,64,5,6", "2,24,5,6", "24,64,1,1", "24", "", "Add a h r -> s",
+         "Relu t s -> f", QUANTIZE),
+     1},
+    {SUM("odd channels, a residual first", "1,128,7,5", "1,37,7,5", "37,128,1,1", "37", "",
+         "Add a r h -> s", "Clip t s -> f", QUANTIZE),
+     1},
+    {SUM("3x3, pads, less a residual", "2,16,7,9", "2,40,4,9", "40,16,3,3", "40",
+         "pads=1,1,1,1 strides=2,1", "Sub a h r -> f", QUANTIZE),
+     1},
+    {SUM("few channels", "1,3,11,13", "1,12,11,13", "12,3,3,3", "12", "pads=1,1,1,1",
+         "Sub a r h -> s", "Relu t s -> f", QUANTIZE),
+     1},
+    {SUM("depthwise", "2,8,6,5", "2,8,6,5", "8,1,3,3", "8", "group=8 pads=1,1,1,1",
+         "Add a h r -> f", QUANTIZE),
+     1},
+    {SUM("a gate", "2,32,6,5", "2,20,1,1", "20,32,1,1", "20", "", "Mul a h r -> f", QUANTIZE), 1},
+    {SUM("a gate of odd channels", "2,32,6,5", "2,7,1,1", "7,32,1,1", "7", "", "Mul a r h -> f",
+         QUANTIZE),
+     1},
+    {SUM("a function", "2,32,6,5", "2,20,6,5", "20,32,1,1", "20", "", "HardSwish a h -> f",
+         QUANTIZE, "Add e f r -> z", "Relu g z -> o"),
+     1},
+    {SUM("two quantizers", "2,32,6,5", "2,20,6,5", "20,32,1,1", "20", "", "Add a h r -> f",
+         QUANTIZE, "QuantizeLinear p f ws -> z | axis=1"),
+     1},
+    {SUM("scales by channel", "2,32,6,5", "2,20,6,5", "20,32,1,1", "20", "", "Add a h r -> f",
+         "QuantizeLinear q f ws -> o | axis=1", "QuantizeLinear p r ys yz -> y"),
+     0},
+    {SUM("the residual is quantized", "2,32,6,5", "2,20,6,5", "20,32,1,1", "20", "",
+         "Add a h r -> f", "QuantizeLinear q r ys yz -> y"),
+     0},
+    {{"a product of matrices",
+      21,
+      {"x uint8[19,48]", "r float[19,36]"},
+      {X_NUMBERS, "w int8[48,36]", "ws float[] 0.9", "b float[36]", Y_NUMBERS},
+      {"DequantizeLinear dx x xs xz -> xf", "DequantizeLinear dw w ws -> wf", "MatMul p xf wf -> g",
+       "Add e g b -> h", "Add a h r -> f", QUANTIZE},
+      "y f"},
+     1},
+};
+
+static void sums_are_stored_with_their_integers(void** state) {
+  static const way_t ways[] = {{0}, {.sources = "-int8_bulk"}, {.sources = "-int8_bulk,-int8_mma"}};
+  (void)state;
+  for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+    const graph_case_t* c = &sums[i].graph;
+    sample_t s;
+    pair_run_t emu, want, got;
+    uint64_t random = i;
+    sample_init(c, &s);
+    for (size_t k = 0; s.in[k]; k++) int8_case_fill(s.in[k], &random);
+    run_in(s.m, ASSAY_FORMAT_FP32, &(way_t){.backend = "emu"}, s.in, &emu);
+    run_in(s.m, ASSAY_FORMAT_FP32, &apart, s.in, &want);
+    assert_int_equal(want.pairs, 0);
+    same_bits(c->name, &emu, &want);
+    for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+      run_in(s.m, ASSAY_FORMAT_FP32, &ways[k], s.in, &got);
+      if (k < 2 && got.pairs != sums[i].pairs)
+        fail_msg("%s: %d pairs of layers, not %d", c->name, got.pairs, sums[i].pairs);
+      same_bits(c->name, &want, &got);
+      release(&got);
+    }
+    release(&emu);
+    release(&want);
+    sample_deinit(&s);
+  }
+}
+
 // ---- others -------------------------------------------------------------------------------------
 
 static const graph_case_t others[] = {
@@ -341,6 +436,7 @@ static void pairs_compete_by_time(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(one_launch_has_the_bits_of_two),
                                      cmocka_unit_test(special_numbers_are_the_same),
+                                     cmocka_unit_test(sums_are_stored_with_their_integers),
                                      cmocka_unit_test(others_stay_alone),
                                      cmocka_unit_test(layers_that_are_looked_at_stay_alone),
                                      cmocka_unit_test(pairs_compete_by_time)};

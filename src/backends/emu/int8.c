@@ -105,6 +105,8 @@ static void fill(const job_t* j, int64_t first, int64_t n, buffers_t* b, assay_i
     }
     for (int64_t i = 0; i < n && s->kind == ASSAY_INT8_CHANNEL; i++)
       b->channel[k][i] = s->channel[(first + i) / j->inner % q->channels];
+    for (int64_t i = 0; i < n && s->kind == ASSAY_INT8_REAL; i++)
+      b->channel[k][i] = (float)assay_f64(j->operand[k])[place(j->y, j->strides[k], first + i)];
   }
 }
 
@@ -146,7 +148,7 @@ static assay_status_t find_operands(const assay_layer_t* layer, const assay_eval
   const assay_node_t* last = layer->nodes[layer->n_nodes - 1];
   for (size_t k = 0; k < j->q->n_sources; k++) {
     assay_tensor_t* t = NULL;
-    if (j->q->sources[k].kind != ASSAY_INT8_OPERAND) continue;
+    if (!assay_int8_reads_value(&j->q->sources[k])) continue;
     ASSAY_TRY(value_of(last, values, j->q->sources[k].value, &t));
     ASSAY_TRY(assay_tensor_widen(t, &held[k]));
     j->operand[k] = held[k];

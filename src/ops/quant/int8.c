@@ -69,6 +69,22 @@ bool assay_int8_knows(const assay_node_t* n) {
   return assay_int8_function(n, p, &binary) >= 0 && type_of(n->outputs[0]) == ASSAY_TYPE_FLOAT;
 }
 
+bool assay_int8_takes_real(const assay_value_t* v, const assay_value_t* y) {
+  const assay_valtype_t *s = v->type, *t = y->type;
+  if (v->constant || type_of(v) != ASSAY_TYPE_FLOAT || !s->has_shape || !t || !t->has_shape ||
+      s->rank != t->rank)
+    return false;
+  bool whole = true, by_channel = s->rank >= 3;
+  for (int i = 0; i < s->rank; i++) {
+    int64_t n = 0;
+    const bool same = assay_dim_same(s->dims[i], t->dims[i]);
+    const bool one = assay_dim_value(s->dims[i], &n) && n == 1;
+    whole &= same;
+    by_channel &= i < 2 ? same : one;
+  }
+  return whole || by_channel;
+}
+
 bool assay_int8_is_norm(const assay_node_t* n) {
   if (!is_op(n, "BatchNormalization") || !n->op || n->op->since < 7 || n->n_inputs != 5 ||
       !n->outputs[0])
@@ -486,6 +502,12 @@ static int constant_source(reader_t* r, const assay_value_t* v) {
   return ok && !r->status ? add_source(r, s) : -1;
 }
 
+// A float32 value that the layer reads as it is.
+static int real_source(reader_t* r, const assay_value_t* v) {
+  if (!assay_int8_takes_real(v, r->nodes[r->n - 1]->outputs[0])) return -1;
+  return add_source(r, (assay_int8_source_t){.kind = ASSAY_INT8_REAL, .value = v, .real = v});
+}
+
 // Registers of steps are numbered after all sources that there may be until the layer is whole.
 static int value_register(reader_t* r, const assay_value_t* v) {
   const assay_int8_t* q = r->q;
@@ -496,7 +518,8 @@ static int value_register(reader_t* r, const assay_value_t* v) {
     if ((q->sources[i].kind == ASSAY_INT8_RESULT ? q->result : q->sources[i].real) == v)
       return (int)i;
   const assay_node_t* n = maker(r, v);
-  return n ? operand_source(r, n) : constant_source(r, v);
+  if (n) return operand_source(r, n);
+  return constant_of(v) ? constant_source(r, v) : real_source(r, v);
 }
 
 static bool emit(reader_t* r, assay_int8_step_t s, const assay_value_t* made) {
@@ -593,7 +616,8 @@ static void find_simple(assay_int8_t* q) {
   q->other = -1;
   q->low = -INFINITY;
   q->high = INFINITY;
-  q->simple = q->sources[0].kind == ASSAY_INT8_RESULT || q->sources[0].kind == ASSAY_INT8_OPERAND;
+  q->simple = q->sources[0].kind == ASSAY_INT8_RESULT || q->sources[0].kind == ASSAY_INT8_OPERAND ||
+              q->sources[0].kind == ASSAY_INT8_REAL;
   for (size_t i = 0; q->simple && i < q->n_steps; i++) {
     const assay_int8_step_t* s = &q->steps[i];
     if (i == 0 && simple_operation(q, s, &q->operation)) {
@@ -657,6 +681,19 @@ static bool read_node(reader_t* r, size_t i) {
   return !r->status && read_pointwise(r, n);
 }
 
+// Float32 values are read by layers that have integers besides, and by one operation, which rounds
+// as the operator does.
+static bool fits_reals(const assay_int8_t* q) {
+  bool reals = false, integers = q->quantizes || has_result(q);
+  for (size_t i = 0; i < q->n_sources; i++) {
+    const bool real = q->sources[i].kind == ASSAY_INT8_REAL;
+    if (real && i && (int)i != q->other) return false;
+    reals |= real;
+    integers |= q->sources[i].kind == ASSAY_INT8_OPERAND;
+  }
+  return !reals || (integers && q->simple);
+}
+
 static bool read_all(reader_t* r) {
   assay_int8_t* q = r->q;
   const assay_node_t* last = r->nodes[r->n - 1];
@@ -669,7 +706,7 @@ static bool read_all(reader_t* r) {
   if (y < ASSAY_INT8_SOURCES && (y || q->n_steps)) return false;
   settle_steps(r, y);
   find_simple(q);
-  return true;
+  return fits_reals(q);
 }
 
 // ---- QLinearConv and QLinearMatMul -------------------------------------------------------------

@@ -9,10 +9,11 @@
 // are computed in float64 and rounded once. Where nothing quantizes, y is the layer's output. A
 // layer without a contraction has no f, but for a BatchNormalization of a quantized tensor: its sum
 // is (x - z_x), its factor s_x times the normalization's. Other quantized operands of the pointwise
-// nodes are fl32((q
-// - z) s). "Evaluated in float64": int8_functions.h; sums, products and quotients of floats are
-// those of IEEE float64, so that a single one of them, rounded once more, is the float32 operation.
-// (S. A. Figueroa, When is double rounding innocuous?, SIGNUM Newsletter 30, 1995.)
+// nodes are fl32((q - z) s); float32 values are read as they are, by layers whose pointwise part is
+// one float32 operation (`simple`). "Evaluated in float64": int8_functions.h; sums, products and
+// quotients of floats are those of IEEE float64, so that a single one of them, rounded once more,
+// is the float32 operation. (S. A. Figueroa, When is double rounding innocuous?, SIGNUM Newsletter
+// 30, 1995.)
 //
 // This is the one definition for all backends: sums may come from anywhere, since they are exact;
 // what follows is assay_int8_epilogue(), or has its bits.
@@ -45,11 +46,12 @@ typedef enum assay_int8_kind {
   ASSAY_INT8_OPERAND,     // a quantized value, dequantized by a table
   ASSAY_INT8_CHANNEL,     // constants, one for each output channel
   ASSAY_INT8_SCALAR,
+  ASSAY_INT8_REAL,  // a float32 value, as it is
 } assay_int8_kind_t;
 
 typedef struct assay_int8_source {
   assay_int8_kind_t kind;
-  const assay_value_t* value;  // of an OPERAND: the quantized one
+  const assay_value_t* value;  // of an OPERAND: the quantized one; of a REAL: the float32 one
   const assay_value_t* real;   // the float that it is, or the constant; not of RESULT
   const float* table;          // of an OPERAND: by the byte that holds it, 256
   assay_type_t type;           // of an OPERAND: fl32((q - zero) * scale) is what the table has
@@ -57,6 +59,11 @@ typedef struct assay_int8_source {
   const float* channel;
   double scalar;
 } assay_int8_source_t;
+
+// Whether a source is a value of the run: an OPERAND or a REAL.
+static inline bool assay_int8_reads_value(const assay_int8_source_t* s) {
+  return s->kind == ASSAY_INT8_OPERAND || s->kind == ASSAY_INT8_REAL;
+}
 
 // One step of the pointwise part, over registers: first the sources, then one a step.
 typedef struct assay_int8_step {
@@ -112,6 +119,9 @@ bool assay_int8_is_dequantizer(const assay_node_t* node);
 bool assay_int8_is_norm(const assay_node_t* node);
 // Whether a node's first output may be the sum of an int8 layer.
 bool assay_int8_is_anchor(const assay_node_t* node);
+// Whether a layer with the output y may read v as the float32 value that it is: one of y's shape,
+// or one number for each channel of a sample, so that all backends find its elements.
+bool assay_int8_takes_real(const assay_value_t* v, const assay_value_t* y);
 
 // Reads nodes, in their graph's order, as one int8 layer; the last one's output is the layer's.
 // *out stays NULL if they are none. Everything is made in the arena; the tensor of weights that
@@ -132,7 +142,7 @@ typedef struct assay_int8_tile {
   const int32_t* integers;                     // the sums themselves; NULL: `sums` has them
   const float *factor, *shift;                 // likewise
   const uint8_t* operand[ASSAY_INT8_SOURCES];  // by source: of OPERANDs
-  const float* channel[ASSAY_INT8_SOURCES];    // by source: of CHANNELs
+  const float* channel[ASSAY_INT8_SOURCES];    // by source: of CHANNELs and REALs
   const struct int8_quick* quick;              // a shorter way from `integers`; NULL: none
 } assay_int8_tile_t;
 

@@ -170,7 +170,7 @@ static void source_floats(const assay_int8_t* q, const assay_int8_tile_t* t, siz
     real_i8(n, (const int8_t*)t->operand[k], s->zero, s->scale, y);
   else if (s->kind == ASSAY_INT8_OPERAND)
     real_u8(n, t->operand[k], s->zero, s->scale, y);
-  else if (s->kind == ASSAY_INT8_CHANNEL)
+  else if (s->kind == ASSAY_INT8_CHANNEL || s->kind == ASSAY_INT8_REAL)
     memcpy(y, t->channel[k], (size_t)n * sizeof *y);
   else
     for (int64_t i = 0; i < n; i++) y[i] = (float)s->scalar;
@@ -300,7 +300,7 @@ static int8_wide_operand_t wide_operand(const assay_int8_t* q, const assay_int8_
     o.is_signed = s->type == ASSAY_TYPE_INT8;
     o.zero = s->zero;
     o.scale = s->scale;
-  } else if (s->kind == ASSAY_INT8_CHANNEL) {
+  } else if (s->kind == ASSAY_INT8_CHANNEL || s->kind == ASSAY_INT8_REAL) {
     o.floats = t->channel[k];
   } else {
     o.number = (float)s->scalar;
@@ -374,7 +374,7 @@ bool assay_int8_table(const assay_int8_t* q, void* out) {
   for (int i = 0; i < 256; i++) bytes[i] = (uint8_t)i;
   for (size_t k = 0; k < q->n_sources; k++) {
     operands += q->sources[k].kind == ASSAY_INT8_OPERAND;
-    if (q->sources[k].kind == ASSAY_INT8_RESULT || q->sources[k].kind == ASSAY_INT8_CHANNEL)
+    if (q->sources[k].kind != ASSAY_INT8_OPERAND && q->sources[k].kind != ASSAY_INT8_SCALAR)
       return false;
     t.operand[k] = bytes;
   }

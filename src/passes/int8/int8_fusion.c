@@ -1,7 +1,8 @@
 // Nodes between DequantizeLinear and QuantizeLinear become layers that are computed on integers:
 // convolutions and matrix products with bias, BatchNormalization, activation and additions of other
-// quantized tensors; pointwise nodes of quantized tensors; requantizations. What such a layer
-// computes, to the last bit, is said in ops/quant/int8.h.
+// tensors; pointwise nodes of quantized tensors; one operation of float32 tensors before a
+// quantizer; requantizations. What such a layer computes, to the last bit, is said in
+// ops/quant/int8.h.
 //
 // A DequantizeLinear that several nodes read is repeated for each of them first: inside an int8
 // layer it costs nothing. Repetitions that end in no layer are taken back.
@@ -208,7 +209,8 @@ static assay_node_t* next_reader(const region_t* r) {
   return next;
 }
 
-// A pointwise node joins with the dequantizers that it reads besides.
+// A pointwise node joins with the dequantizers that it reads besides. Other values stay what they
+// are: the layer's output alone is read outside, so that none of them depends on what it hides.
 static bool join(region_t* r, assay_node_t* n, const assay_value_t* shape) {
   const size_t before = r->n;
   const bool norm = strcmp(n->op_type, "BatchNormalization") == 0 && !*n->domain;
@@ -218,7 +220,7 @@ static bool join(region_t* r, assay_node_t* n, const assay_value_t* shape) {
   for (size_t i = 0; i < n->n_inputs; i++) {
     const assay_value_t* v = n->inputs[i];
     if (!v || assay_pass_constant(v) || (v->producer && contains(r, v->producer))) continue;
-    if (take_dequantizer(r, v)) continue;
+    if (take_dequantizer(r, v) || assay_int8_takes_real(v, shape)) continue;
     r->n = before;
     return false;
   }
@@ -280,6 +282,41 @@ static assay_status_t fuse_pointwise(job_t* j, assay_node_t* last) {
   return group(&r, r.n, "pointwise nodes of quantized tensors", &done);
 }
 
+// Whether a layer may read a value as a float32 one, and no other fusion wants what reads it: it is
+// the output of a layer that is whole, or of none that takes pointwise nodes.
+static bool is_made(const region_t* r, const assay_value_t* v, const assay_value_t* y) {
+  const assay_node_t* n = v->producer;
+  return assay_int8_takes_real(v, y) && (!n || assay_pass_is_grouped(r->j->c, n) ||
+                                         !(assay_int8_is_anchor(n) || assay_pass_is_fusible(n)));
+}
+
+// The node before `n`, which nothing else reads.
+static assay_node_t* only_maker(const region_t* r, const assay_value_t* v) {
+  assay_node_t* n = v ? v->producer : NULL;
+  const bool own =
+      is_free(r, n) && n->op && assay_int8_knows(n) && !v->is_output && n_reads(r, v) == 1;
+  return own ? n : NULL;
+}
+
+// A quantizer with one operation of two tensors before it, and functions of one in between: what is
+// not quantized there is read as float32.
+static assay_status_t fuse_reals(job_t* j, assay_node_t* last) {
+  region_t r = {.j = j, .nodes = {last}, .n = 1};
+  const assay_value_t* y = last->outputs[0];
+  double p[2];
+  bool binary = false, done = false;
+  for (assay_node_t* n = last; !binary;) {
+    n = only_maker(&r, n->inputs[0]);
+    if (!n || assay_int8_function(n, p, &binary) < 0 || !push(&r, n)) return NULL;
+    for (size_t k = 0; binary && k < n->n_inputs; k++) {
+      const assay_value_t* v = n->inputs[k];
+      if (!v || !(assay_pass_constant(v) || take_dequantizer(&r, v) || is_made(&r, v, y)))
+        return NULL;
+    }
+  }
+  return group(&r, r.n, "an operation on tensors and its quantizer", &done);
+}
+
 static assay_status_t fuse_all(job_t* j) {
   const assay_graph_t* g = j->c->model->graph;
   ASSAY_TRY(assay_uses_create(j->c->model, &j->uses));
@@ -289,6 +326,9 @@ static assay_status_t fuse_all(job_t* j) {
   for (size_t i = 0; !st && i < g->n_nodes; i++)
     if (assay_int8_is_quantizer(g->nodes[i]) && !assay_pass_is_grouped(j->c, g->nodes[i]))
       st = fuse_pointwise(j, g->nodes[i]);
+  for (size_t i = 0; !st && i < g->n_nodes; i++)
+    if (assay_int8_is_quantizer(g->nodes[i]) && !assay_pass_is_grouped(j->c, g->nodes[i]))
+      st = fuse_reals(j, g->nodes[i]);
   for (size_t i = g->n_nodes; !st && i-- > 0;)
     if (!assay_pass_is_grouped(j->c, g->nodes[i]) && computes(g->nodes[i]))
       st = fuse_pointwise(j, g->nodes[i]);

@@ -19,14 +19,18 @@ static assay_status_t repeated(const float* x, int64_t n, int64_t m, float** out
   return NULL;
 }
 
+static bool is_of_kind(const assay_int8_source_t* s, assay_type_t type) {
+  if (s->kind == ASSAY_INT8_REAL) return type == ASSAY_TYPE_FLOAT;
+  return type == ASSAY_TYPE_INT8 || type == ASSAY_TYPE_UINT8;
+}
+
 static bool find_streams(int8_kernel_t* k, const assay_sized_layer_t* l, assay_layout_t layout) {
   for (size_t i = 0; i < k->q->n_sources; i++) {
     const assay_int8_source_t* s = &k->q->sources[i];
     k->streams[i].input = -1;
-    if (s->kind != ASSAY_INT8_OPERAND) continue;
+    if (!assay_int8_reads_value(s)) continue;
     const assay_operand_t* o = assay_sized_input(l, s->value);
-    if (!o || (o->type != ASSAY_TYPE_INT8 && o->type != ASSAY_TYPE_UINT8) ||
-        !int8_stream_find(o, &l->out[0], layout, &k->streams[i]))
+    if (!o || !is_of_kind(s, o->type) || !int8_stream_find(o, &l->out[0], layout, &k->streams[i]))
       return false;
     const assay_layout_t lies = o->rank < 3 ? ASSAY_LAYOUT_PLAIN : layout;
     assay_storage_t* form = &k->base.in[o - l->in];
@@ -215,6 +219,23 @@ static const uint8_t* stream_bytes(const int8_stream_t* s, const uint8_t* x, int
   return buffer;
 }
 
+// The same of floats.
+static const float* stream_floats(const int8_stream_t* s, const float* x, int64_t at, int64_t n,
+                                  float* buffer) {
+  if (s->whole) return x + at;
+  for (int64_t i = 0, run; i < n; i += run) {
+    const int64_t in_block = (at + i) % s->block, first = (at + i) / s->block % s->outer * s->n;
+    const int64_t element = in_block / s->inner % s->n;
+    const int64_t left = s->inner == 1 ? s->n - element : s->inner - in_block % s->inner;
+    run = left < n - i ? left : n - i;
+    if (s->inner == 1)
+      memcpy(buffer + i, x + first + element, (size_t)run * sizeof *x);
+    else
+      for (int64_t k = 0; k < run; k++) buffer[i + k] = x[first + element];
+  }
+  return buffer;
+}
+
 ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
 static void center_i8(const int8_t* restrict x, int64_t n, int32_t zero, float* restrict y) {
 #pragma omp simd
@@ -241,6 +262,8 @@ static void finish_tile(const int8_kernel_t* k, const void* const* in, assay_int
   const size_t elem = q->type == ASSAY_TYPE_FLOAT ? sizeof(float) : 1;
   const int64_t c = at % k->m;
   uint8_t bytes[ASSAY_INT8_SOURCES][TILE];
+  float floats[2][TILE];  // one operation reads two of them at most
+  int reals = 0;
   int8_quick_t quick = k->quick;
   if (k->factor) {
     t->factor = k->factor + c;
@@ -252,8 +275,12 @@ static void finish_tile(const int8_kernel_t* k, const void* const* in, assay_int
     t->quick = &quick;
   }
   for (size_t i = 0; i < q->n_sources; i++) {
-    if (k->streams[i].input >= 0)
-      t->operand[i] = stream_bytes(&k->streams[i], in[k->streams[i].input], at, n, bytes[i]);
+    const bool reads = k->streams[i].input >= 0, real = q->sources[i].kind == ASSAY_INT8_REAL;
+    const void* x = reads ? in[k->streams[i].input] : NULL;
+    if (reads && real && reals < 2)
+      t->channel[i] = stream_floats(&k->streams[i], x, at, n, floats[reals++]);
+    else if (reads && !real)
+      t->operand[i] = stream_bytes(&k->streams[i], x, at, n, bytes[i]);
     if (k->channel[i]) t->channel[i] = k->channel[i] + c;
   }
   assay_int8_epilogue(q, t, n, (char*)out + (size_t)at * elem);

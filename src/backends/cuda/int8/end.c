@@ -24,9 +24,10 @@ static bool find_streams(const assay_sized_layer_t* l, assay_layout_t layout, cu
   for (size_t i = 0; i < e->q->n_sources; i++) {
     const assay_int8_source_t* s = &e->q->sources[i];
     e->streams[i].input = -1;
-    if (s->kind != ASSAY_INT8_OPERAND) continue;
+    if (!assay_int8_reads_value(s)) continue;
+    const assay_type_t type = s->kind == ASSAY_INT8_REAL ? ASSAY_TYPE_FLOAT : s->type;
     const assay_operand_t* o = assay_sized_input(l, s->value);
-    if (!o || o->type != s->type || !int8_stream_find(o, &l->out[0], layout, &e->streams[i]))
+    if (!o || o->type != type || !int8_stream_find(o, &l->out[0], layout, &e->streams[i]))
       return false;
     e->streams[i].input = (int)(o - l->in);
   }
@@ -76,16 +77,17 @@ static assay_status_t read_numbers(const assay_sized_layer_t* l, int64_t m, cuda
   return bring_floats(l, "int8 shifts", q->shift, q->n_factor, m, &e->args.shift);
 }
 
-assay_status_t cuda_int8_end_open(const assay_sized_layer_t* l, const assay_int8_t* q, int64_t m,
-                                  assay_layout_t layout, cuda_int8_end_t* e, bool* ok) {
+assay_status_t cuda_int8_end_open(const assay_sized_layer_t* l, const assay_int8_t* q, bool both,
+                                  int64_t m, assay_layout_t layout, cuda_int8_end_t* e, bool* ok) {
   const assay_operand_t* y = &l->out[0];
-  *e = (cuda_int8_end_t){.q = q};
-  *ok = q->type == y->type && (q->n_factor <= 1 || q->n_factor == m) && find_streams(l, layout, e);
+  const assay_type_t type = both ? ASSAY_TYPE_FLOAT : q->type;
+  *e = (cuda_int8_end_t){.q = q, .both = both};
+  *ok = type == y->type && (q->n_factor <= 1 || q->n_factor == m) && find_streams(l, layout, e);
   for (size_t i = 0; *ok && i < q->n_sources; i++)
     *ok = q->sources[i].kind != ASSAY_INT8_CHANNEL || q->channels == m;
   if (!*ok) return NULL;
   ASSAY_TRY(read_numbers(l, m, e));
-  cuda_int8_end_print(q, e->streams, y->size <= INT32_MAX, &e->text);
+  cuda_int8_end_print(e, y->size <= INT32_MAX, &e->text);
   return assay_str_status(&e->text);
 }
 
@@ -104,8 +106,9 @@ bool cuda_int8_end_forms(const cuda_int8_end_t* e, const assay_sized_layer_t* l,
 }
 
 void cuda_int8_end_fill(const cuda_int8_end_t* e, const assay_device_ptr_t* in,
-                        int8_end_args_t* out) {
+                        assay_device_ptr_t real, int8_end_args_t* out) {
   *out = e->args;
+  if (e->both) out->real = real;
   for (size_t i = 0; i < e->q->n_sources; i++)
     if (e->streams[i].input >= 0) out->sources[i].at = in[e->streams[i].input];
 }

@@ -6,9 +6,12 @@ bool cuda_int8_has_inverse(const assay_int8_t* q) {
   return q->quantizes && q->scale >= 0x1p-60F && q->scale <= 0x1p60F;
 }
 
-static void print_type(const assay_int8_t* q, bool short_index, assay_str_t* text) {
-  assay_str_printf(text, "#include \"types.h\"\ntypedef %s index_t;\n#define INT8_QUANTIZES %d\n",
-                   short_index ? "uint32_t" : "int64_t", q->quantizes);
+static void print_type(const cuda_int8_end_t* e, bool short_index, assay_str_t* text) {
+  const assay_int8_t* q = e->q;
+  assay_str_printf(text,
+                   "#include \"types.h\"\ntypedef %s index_t;\n#define INT8_QUANTIZES %d\n"
+                   "#define INT8_BOTH %d\n",
+                   short_index ? "uint32_t" : "int64_t", q->quantizes, e->both);
   assay_str_printf(text, "#define INT8_OUT %s\n#define INT8_SIGNED %d\n#define INT8_INVERSE %d\n",
                    !q->quantizes ? "float" : cuda_whole_name(q->type), q->type == ASSAY_TYPE_INT8,
                    cuda_int8_has_inverse(q));
@@ -16,7 +19,9 @@ static void print_type(const assay_int8_t* q, bool short_index, assay_str_t* tex
   assay_str_append(text, "#include \"int8_end.h\"\n");
 }
 
-static const char* sign_of(const assay_int8_source_t* s) {
+// What reads a source's elements: int8_signed, int8_all_signed...
+static const char* kind_of(const assay_int8_source_t* s) {
+  if (s->kind == ASSAY_INT8_REAL) return "real";
   return s->type == ASSAY_TYPE_INT8 ? "signed" : "unsigned";
 }
 
@@ -95,26 +100,33 @@ static void print_source(const assay_int8_t* q, const int8_stream_t* s, int i, a
   else if (source->kind == ASSAY_INT8_CHANNEL)
     assay_str_printf(text, "int8_channel(&e->sources[%d], channel);\n", i);
   else if (s->whole)
-    assay_str_printf(text, "int8_%s(&e->sources[%d], at);\n", sign_of(source), i);
+    assay_str_printf(text, "int8_%s(&e->sources[%d], at);\n", kind_of(source), i);
   else
     assay_str_printf(text, "int8_%s(&e->sources[%d], int8_place(&e->sources[%d], at));\n",
-                     sign_of(source), i, i);
+                     kind_of(source), i, i);
 }
 
-// Whether a source's bytes lie as those of the output do, so that several are read at once.
+// Whether a source's elements lie as those of the output do, so that several are read at once.
 static bool is_word(const assay_int8_t* q, const int8_stream_t* streams, size_t i) {
-  return is_number(q, i) && q->sources[i].kind == ASSAY_INT8_OPERAND && streams[i].whole;
+  return is_number(q, i) && assay_int8_reads_value(&q->sources[i]) && streams[i].whole;
+}
+
+static bool is_real(const assay_int8_t* q, size_t i) {
+  return q->sources[i].kind == ASSAY_INT8_REAL;
 }
 
 static void print_words(const assay_int8_t* q, const int8_stream_t* streams, assay_str_t* text) {
   assay_str_append(text, "typedef struct int8_words {\n  uint32_t none;\n");
   for (size_t i = 0; i < q->n_sources; i++)
-    if (is_word(q, streams, i)) assay_str_printf(text, "  uint32_t w%d;\n", (int)i);
+    if (is_word(q, streams, i))
+      assay_str_printf(text, "  uint32_t w%d%s;\n", (int)i, is_real(q, i) ? "[INT8_TOGETHER]" : "");
   assay_str_append(text,
                    "} int8_words_t;\nDEVICE void int8_read(index_t at, const int8_end_args_t* e, "
                    "int8_words_t* words) {\n  (void)at, (void)e;\n  words->none = 0;\n");
   for (size_t i = 0; i < q->n_sources; i++)
-    if (is_word(q, streams, i))
+    if (is_word(q, streams, i) && is_real(q, i))
+      assay_str_printf(text, "  int8_reals(e->sources[%d].at, at, words->w%d);\n", (int)i, (int)i);
+    else if (is_word(q, streams, i))
       assay_str_printf(text, "  words->w%d = int8_word(e->sources[%d].at, at);\n", (int)i, (int)i);
   assay_str_append(text, "}\n");
 }
@@ -133,13 +145,19 @@ static void print_sources(const assay_int8_t* q, const int8_stream_t* s, int i, 
                      "  UNROLL\n%s s%d[i] = int8_channel(&e->sources[%d], channel + (index_t)i);\n",
                      each, i, i);
   else if (s->whole)
-    assay_str_printf(text, "  int8_all_%s(&e->sources[%d], words->w%d, s%d);\n", sign_of(source), i,
+    assay_str_printf(text, "  int8_all_%s(&e->sources[%d], words->w%d, s%d);\n", kind_of(source), i,
                      i, i);
+  else if (s->inner == 1 && s->n % INT8_TOGETHER == 0 && is_real(q, (size_t)i))
+    assay_str_printf(text,
+                     "  uint32_t p%d[INT8_TOGETHER];\n  int8_reals(e->sources[%d].at, "
+                     "int8_place(&e->sources[%d], at), p%d);\n  int8_all_real(&e->sources[%d], "
+                     "p%d, s%d);\n",
+                     i, i, i, i, i, i, i);
   else
     assay_str_printf(text,
                      "  UNROLL\n%s s%d[i] = int8_%s(&e->sources[%d], "
                      "int8_place(&e->sources[%d], at + (index_t)i));\n",
-                     each, i, sign_of(source), i, i);
+                     each, i, kind_of(source), i, i);
 }
 
 static void print_call(const assay_int8_t* q, const char* element, assay_str_t* text) {
@@ -149,9 +167,10 @@ static void print_call(const assay_int8_t* q, const char* element, assay_str_t* 
   assay_str_append(text, "e);\n");
 }
 
-void cuda_int8_end_print(const assay_int8_t* q, const int8_stream_t* streams, bool short_index,
-                         assay_str_t* out) {
-  print_type(q, short_index, out);
+void cuda_int8_end_print(const cuda_int8_end_t* e, bool short_index, assay_str_t* out) {
+  const assay_int8_t* q = e->q;
+  const int8_stream_t* streams = e->streams;
+  print_type(e, short_index, out);
   print_made(q, out);
   assay_str_append(out,
                    "DEVICE float int8_value(float f, index_t at, index_t channel, const "

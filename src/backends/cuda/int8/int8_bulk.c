@@ -145,17 +145,23 @@ static assay_status_t make_of(const assay_sized_layer_t* l, cuda_int8_t* p, cons
   return st;
 }
 
-static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_variant_t* v,
-                                   assay_kernel_t** out) {
+assay_status_t cuda_int8_make_bulk(const assay_sized_layer_t* l, const assay_variant_t* v,
+                                   const assay_int8_t* joined, assay_kernel_t** out) {
   cuda_int8_t p;
   bulk_layer_t b;
   bool ok = false;
   ASSAY_TRY(cuda_int8_open(l, &p, &ok));
   if (!ok) return NULL;
+  p.joined = joined;
   const cuda_tile_t* s = read(l, &p, &b) ? cuda_tile_find(&b.as, shapes, N_SHAPES, v) : NULL;
   assay_status_t st = s ? make_of(l, &p, s, &b, out) : NULL;
   cuda_int8_close(&p);
   return st;
+}
+
+static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_variant_t* v,
+                                   assay_kernel_t** out) {
+  return cuda_int8_make_bulk(l, v, NULL, out);
 }
 
 const assay_tactic_t cuda_tactic_int8_bulk = {

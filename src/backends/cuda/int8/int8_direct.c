@@ -16,14 +16,21 @@ static assay_status_t make_of(const assay_sized_layer_t* l, cuda_int8_t* p, assa
   return cuda_int8_kernel(l, p, &args, NULL, &source, &grid, out);
 }
 
-static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+assay_status_t cuda_int8_make_direct(const assay_sized_layer_t* l, const assay_variant_t* v,
+                                     const assay_int8_t* joined, assay_kernel_t** out) {
   cuda_int8_t p;
   bool ok = false;
+  (void)v;
   ASSAY_TRY(cuda_int8_open(l, &p, &ok));
   if (!ok) return NULL;
+  p.joined = joined;
   assay_status_t st = cuda_int8_has_tiles(&p) ? NULL : make_of(l, &p, out);
   cuda_int8_close(&p);
   return st;
+}
+
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+  return cuda_int8_make_direct(l, NULL, NULL, out);
 }
 
 const assay_tactic_t cuda_tactic_int8_direct = {

@@ -79,17 +79,23 @@ static assay_status_t make_of(const assay_sized_layer_t* l, cuda_int8_t* p, cons
   return st;
 }
 
-static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_variant_t* v,
-                                   assay_kernel_t** out) {
+assay_status_t cuda_int8_make_mma(const assay_sized_layer_t* l, const assay_variant_t* v,
+                                  const assay_int8_t* joined, assay_kernel_t** out) {
   cuda_int8_t p;
   bool ok = false;
   ASSAY_TRY(cuda_int8_open(l, &p, &ok));
   if (!ok) return NULL;
+  p.joined = joined;
   const cuda_tile_t* s =
       cuda_int8_has_tiles(&p) ? cuda_tile_find(&p.p, shapes, n_shapes(&p), v) : NULL;
   assay_status_t st = s ? make_of(l, &p, s, out) : NULL;
   cuda_int8_close(&p);
   return st;
+}
+
+static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_variant_t* v,
+                                   assay_kernel_t** out) {
+  return cuda_int8_make_mma(l, v, NULL, out);
 }
 
 const assay_tactic_t cuda_tactic_int8_mma = {

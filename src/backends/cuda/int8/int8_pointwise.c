@@ -25,7 +25,7 @@ static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assa
   (void)scratch;
   if (k->x >= 0) args.x = in[k->x];
   args.y = out[0];
-  cuda_int8_end_fill(&k->end, in, &args.end);
+  cuda_int8_end_fill(&k->end, in, 0, &args.end);
   return cuda_queue_launch(q, k->kernel, &k->grid, &args);
 }
 
@@ -132,7 +132,8 @@ static assay_status_t build(const assay_sized_layer_t* l, int8_pointwise_t* k, b
   k->base.out[0] = (assay_storage_t){l->out[0].type, layout};
   *ok = q ? read_layer(l, layout, k) : read_quantizer(l, layout, k);
   if (!*ok) return NULL;
-  ASSAY_TRY(cuda_int8_end_open(l, q ? q : &k->quantizer, k->args.channels, layout, &k->end, ok));
+  ASSAY_TRY(
+      cuda_int8_end_open(l, q ? q : &k->quantizer, false, k->args.channels, layout, &k->end, ok));
   *ok = *ok && cuda_int8_end_forms(&k->end, l, layout, &k->base);
   return *ok ? load(l, k) : NULL;
 }

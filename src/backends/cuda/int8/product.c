@@ -82,6 +82,7 @@ typedef struct int8_product_kernel {
   cuda_bulk_t bulk;
   bool has_end;
   cuda_int8_end_t end;
+  assay_int8_t joined;   // what the end is read from where both outputs are stored
   assay_arena_t* arena;  // of what the end is read from; NULL: the layer's
   cuda_kernel_t kernel;
   cuda_grid_t grid;
@@ -105,8 +106,8 @@ static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assa
   }
   if (k->w >= 0) args.product.w = in[k->w];
   if (k->zero >= 0) args.zero_x_at = in[k->zero];
-  args.product.y = out[0];
-  if (k->has_end) cuda_int8_end_fill(&k->end, in, &args.end);
+  args.product.y = out[k->end.both];
+  if (k->has_end) cuda_int8_end_fill(&k->end, in, out[0], &args.end);
   if (k->has_maps) return launch_bulk(k, q, &args);
   return cuda_queue_launch(q, k->kernel, &k->grid, &args);
 }
@@ -121,12 +122,13 @@ static void destroy(assay_kernel_t* base) {
 static assay_status_t set_end(const assay_sized_layer_t* l, cuda_int8_t* p,
                               int8_product_kernel_t* k, bool* ok) {
   const assay_operand_t* y = &l->out[0];
-  const bool last = p->p.layout == ASSAY_LAYOUT_CHANNELS_LAST;
+  const bool last = p->p.layout == ASSAY_LAYOUT_CHANNELS_LAST, both = p->joined != NULL;
   *ok = true;
   k->has_end = p->job.q != NULL;
   if (!k->has_end) return NULL;
-  ASSAY_TRY(
-      cuda_int8_end_open(l, p->job.q, y->dims[last ? 1 : y->rank - 1], p->p.layout, &k->end, ok));
+  if (both) k->joined = *p->joined;
+  ASSAY_TRY(cuda_int8_end_open(l, both ? &k->joined : p->job.q, both,
+                               y->dims[last ? 1 : y->rank - 1], p->p.layout, &k->end, ok));
   k->arena = p->job.arena;
   p->job.arena = NULL;
   *ok = *ok && cuda_int8_end_forms(&k->end, l, p->p.layout, &k->base);
@@ -146,6 +148,7 @@ static bool set_forms(const assay_sized_layer_t* l, const cuda_int8_t* p,
   const int8_job_t* j = &p->job;
   const assay_layout_t layout = p->p.layout;
   k->base.out[0] = (assay_storage_t){l->out[0].type, layout};
+  if (p->joined) k->base.out[1] = (assay_storage_t){p->joined->type, layout};
   return set_form(&k->base, k->x, (assay_storage_t){j->x_type, layout}) &&
          (k->w < 0 || set_form(&k->base, k->w, (assay_storage_t){j->w_type, ASSAY_LAYOUT_PLAIN})) &&
          (k->zero < 0 ||

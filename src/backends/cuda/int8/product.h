@@ -9,6 +9,9 @@
 typedef struct cuda_int8 {
   cuda_product_t p;  // p.w -1: the weights are constants
   int8_job_t job;
+  // What the layer and the quantizer behind it do, for a kernel that stores both outputs; borrowed,
+  // NULL: the layer is alone.
+  const assay_int8_t* joined;
 } cuda_int8_t;
 
 // *ok false: the layer is none. Closed with cuda_int8_close where it is. Errors: NO_MEMORY.
@@ -26,6 +29,16 @@ assay_status_t cuda_int8_kernel(const assay_sized_layer_t* l, cuda_int8_t* p,
                                 const int8_product_args_t* args, const cuda_bulk_t* bulk,
                                 const cuda_source_t* source, const cuda_grid_t* grid,
                                 assay_kernel_t** out) ASSAY_MUST_USE;
+
+// Kernels of single tactics for a layer with the quantizer behind it (int8_pair.c), and for one
+// alone (joined NULL): as make_variant of a tactic.
+assay_status_t cuda_int8_make_bulk(const assay_sized_layer_t* l, const assay_variant_t* v,
+                                   const assay_int8_t* joined, assay_kernel_t** out) ASSAY_MUST_USE;
+assay_status_t cuda_int8_make_mma(const assay_sized_layer_t* l, const assay_variant_t* v,
+                                  const assay_int8_t* joined, assay_kernel_t** out) ASSAY_MUST_USE;
+assay_status_t cuda_int8_make_direct(const assay_sized_layer_t* l, const assay_variant_t* v,
+                                     const assay_int8_t* joined,
+                                     assay_kernel_t** out) ASSAY_MUST_USE;
 
 // Constant weights for a kernel, and what goes with them: args' product.w and its steps, start, due
 // and zeros.

@@ -7,7 +7,7 @@
 enum { INT8_ARG_SOURCES = 12, INT8_ARG_STEPS = 20 };
 enum { INT8_TOGETHER = 4 };  // elements that a thread reads and stores at once
 
-// What the pointwise part reads: bytes, of which element i of the output reads element
+// What the pointwise part reads: bytes or floats, of which element i of the output reads element
 // i / block % outer * n + i / inner % n; floats, by channel; or a number.
 typedef struct int8_source_args {
   address_t at;
@@ -19,6 +19,7 @@ typedef struct int8_source_args {
 // What becomes of a sum: cuda/int8/end.h fills it.
 typedef struct int8_end_args {
   address_t factor, shift;  // floats, by channel
+  address_t real;           // with INT8_BOTH: where the float32 output goes
   int8_source_args_t sources[INT8_ARG_SOURCES];
   double p[INT8_ARG_STEPS][2];
   float low, high;  // limits of the float

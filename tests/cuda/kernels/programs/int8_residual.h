@@ -2,6 +2,7 @@
 #include "types.h"
 typedef uint32_t index_t;
 #define INT8_QUANTIZES 1
+#define INT8_BOTH 0
 #define INT8_OUT uint8_t
 #define INT8_SIGNED 0
 #define INT8_INVERSE 1

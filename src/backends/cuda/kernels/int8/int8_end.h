@@ -1,8 +1,8 @@
 // What becomes of the sums of layers on 8-bit integers, as ops/quant/int8.h defines it. The text of
 // a layer (cuda/int8/end_text.c) includes this and says how: INT8_OUT, the output's type;
 // INT8_QUANTIZES 1: it is of 8 bits, signed (INT8_SIGNED 1) or not; INT8_INVERSE 1: the inverse of
-// its scale is a normal number, as are those around it; index_t; INT8_HAS_STEPS, where nodes are
-// evaluated in float64; and
+// its scale is a normal number, as are those around it; INT8_BOTH 1: what it is of is stored, too;
+// index_t; INT8_HAS_STEPS, where nodes are evaluated in float64; and
 //
 //   float int8_value(float f, index_t at, index_t channel, const int8_end_args_t* e)
 //       What the nodes make of f, for element `at` of the output.
@@ -34,6 +34,9 @@ DEVICE float int8_signed(const int8_source_args_t* s, index_t i) {
 DEVICE float int8_unsigned(const int8_source_args_t* s, index_t i) {
   return int8_of(s, GLOBAL(const uint8_t, s->at)[i]);
 }
+DEVICE float int8_real(const int8_source_args_t* s, index_t i) {
+  return GLOBAL(const float, s->at)[i];
+}
 DEVICE float int8_channel(const int8_source_args_t* s, index_t channel) {
   return GLOBAL(const float, s->at)[channel];
 }
@@ -46,6 +49,21 @@ DEVICE uint32_t int8_word(address_t from, index_t i) {
   for (int k = 0; k < INT8_TOGETHER; k++)
     word |= (uint32_t)GLOBAL(const uint8_t, from)[i + (index_t)k] << (8 * k);
   return word;
+}
+// Floats that do, as words.
+DEVICE void int8_reals(address_t from, index_t i, uint32_t* words) {
+  const float* x = GLOBAL(const float, from) + i;
+  if (from % 16 == 0) {
+    READ_16(x, words);
+    return;
+  }
+  UNROLL
+  for (int k = 0; k < INT8_TOGETHER; k++) words[k] = bits_of(x[k]);
+}
+DEVICE void int8_all_real(const int8_source_args_t* s, const uint32_t* words, float* to) {
+  (void)s;
+  UNROLL
+  for (int i = 0; i < INT8_TOGETHER; i++) to[i] = float_of(words[i]);
 }
 DEVICE void int8_all_signed(const int8_source_args_t* s, uint32_t word, float* to) {
   UNROLL
@@ -125,12 +143,30 @@ DEVICE int32_t int8_steps(const int8_end_args_t* e, float x) {
 #define INT8_HIGH 255
 #endif
 
+// Whether all that is stored begins at a multiple of what int8_store_all stores at once.
+DEVICE bool int8_is_aligned(const int8_end_args_t* e, address_t y) {
+  return (y | e->real) % 16 == 0;
+}
+
+DEVICE void int8_store_real(const int8_end_args_t* e, address_t y, index_t at, float x) {
+  GLOBAL(float, y)[at] = int8_within(x, e->low, e->high);
+}
+DEVICE void int8_store_reals(const int8_end_args_t* e, address_t y, index_t at, const float* x) {
+  uint32_t words[INT8_TOGETHER];
+  UNROLL
+  for (int i = 0; i < INT8_TOGETHER; i++) words[i] = bits_of(int8_within(x[i], e->low, e->high));
+  STORE_16(GLOBAL(float, y) + at, words);
+}
+
 DEVICE void int8_store(const int8_end_args_t* e, address_t y, index_t at, float x) {
 #if INT8_QUANTIZES
   const int32_t k = int8_steps(e, x);
   GLOBAL(INT8_OUT, y)[at] = (INT8_OUT)(k < INT8_LOW ? INT8_LOW : k > INT8_HIGH ? INT8_HIGH : k);
+#if INT8_BOTH
+  int8_store_real(e, e->real, at, x);
+#endif
 #else
-  GLOBAL(INT8_OUT, y)[at] = int8_within(x, e->low, e->high);
+  int8_store_real(e, y, at, x);
 #endif
 }
 
@@ -142,11 +178,11 @@ DEVICE void int8_store_all(const int8_end_args_t* e, address_t y, index_t at, co
   for (int i = 0; i < INT8_TOGETHER; i++) k[i] = int8_steps(e, x[i]);
   const uint32_t words[1] = {INT8_PACK(k)};
   STORE_4(GLOBAL(INT8_OUT, y) + at, words);
+#if INT8_BOTH
+  int8_store_reals(e, e->real, at, x);
+#endif
 #else
-  uint32_t words[INT8_TOGETHER];
-  UNROLL
-  for (int i = 0; i < INT8_TOGETHER; i++) words[i] = bits_of(int8_within(x[i], e->low, e->high));
-  STORE_16(GLOBAL(INT8_OUT, y) + at, words);
+  int8_store_reals(e, y, at, x);
 #endif
 }
 

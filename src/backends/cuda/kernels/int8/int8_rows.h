@@ -28,14 +28,18 @@ typedef struct columns {
 
 DEVICE columns_t find_columns(const int8_product_args_t* a, const tile_t* t, int64_t column,
                               int32_t zero_x) {
-  enum { STORED = 16 };  // bytes, at most
+  enum { STORED = 16 };  // bytes
   const product_args_t* p = &a->product;
   const int64_t left = p->n - column;
   columns_t c;
   c.at = column;
   c.n = left < 0 ? 0 : left < INT8_TOGETHER ? (int)left : INT8_TOGETHER;
-  c.together =
-      left >= INT8_TOGETHER && (p->y_row | t->y) % INT8_TOGETHER == 0 && p->y % STORED == 0;
+  c.together = left >= INT8_TOGETHER && (p->y_row | t->y) % INT8_TOGETHER == 0;
+#if END
+  c.together &= int8_is_aligned(&a->end, p->y);
+#else
+  c.together &= p->y % STORED == 0;
+#endif
   UNROLL
   for (int i = 0; i < INT8_TOGETHER; i++) {
     const bool there = i < c.n;
