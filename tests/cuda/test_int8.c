@@ -4,7 +4,8 @@
 
 typedef struct int8_case {
   graph_case_t graph;
-  int tiles;  // of those of kernels[], which are the first ones; none: int8_direct
+  int tiles;  // of those of kernels[], which are the first ones; NONE: int8_direct, and PIECES, its
+              // pieces
 } int8_case_t;
 
 #define NODES(name, inputs, constants, nodes, tiles) \
@@ -23,15 +24,23 @@ typedef struct int8_case {
              "ys float[] 0.5", "yz uint8[] 3", "b int32[8] 100 -200 300 0 5000 -6000 7 8"),        \
         LIST("QLinearConv c x xs xz w ws wz ys yz b -> y" attributes), tiles)
 
-static const char* const kernels[] = {"int8_mma/64x64", "int8_mma/128x64",  "int8_mma/32x64",
-                                      "int8_mma/16x64", "int8_mma/128x128", "int8_direct"};
+static const char* const kernels[] = {"int8_mma/64x64",  "int8_mma/128x64",  "int8_mma/32x64",
+                                      "int8_mma/16x64",  "int8_mma/128x128", "int8_direct/element",
+                                      "int8_direct/4x1", "int8_direct/4x2",  "int8_direct/4x4",
+                                      "int8_direct/4x8"};
 // SOME: where sums of x are due, too.
 enum {
   N_KERNELS = sizeof kernels / sizeof *kernels,
-  ALL = N_KERNELS - 1,
+  ALL = 5,
   SOME = ALL - 1,
-  NONE = 0
+  NONE = 0,
+  PIECES = -1
 };
+
+static bool is_for(int tiles, int kernel) {
+  if (tiles > 0) return kernel < tiles;
+  return kernel == ALL || (tiles == PIECES && kernel > ALL);
+}
 
 static const int8_case_t rows[] = {
     QMATMUL("uint8", "0", "int8", "0", "1", "1", "1", ALL),
@@ -90,7 +99,29 @@ static const int8_case_t rows[] = {
     QCONV("channels by 4", "1,12,9,11", "255", "8,12,3,3", " | pads=2,1,2,1 dilations=2,1", ALL),
     QCONV("two groups", "1,32,6,5", "9", "8,16,3,3", " | group=2 pads=1,1,1,1", ALL),
     QCONV("small groups", "2,8,6,5", "9", "8,2,3,3", " | group=4 pads=1,1,1,1", NONE),
-    QCONV("depthwise", "2,8,6,5", "200", "8,1,3,3", " | group=8 pads=1,1,1,1", NONE),
+    QCONV("depthwise", "2,8,6,5", "200", "8,1,3,3", " | group=8 pads=1,1,1,1", PIECES),
+    QCONV("depthwise, 5x5, steps of two", "1,8,11,13", "0", "8,1,5,5",
+          " | group=8 pads=2,2,1,2 strides=2,2", PIECES),
+    QCONV("depthwise, far taps of a large kernel", "1,8,13,19", "77", "8,1,3,7",
+          " | group=8 pads=3,0,2,5 strides=1,3 dilations=3,2", PIECES),
+    QCONV("depthwise, more taps than a thread keeps", "1,8,9,10", "255", "8,1,6,6",
+          " | group=8 pads=3,3,3,3", PIECES),
+    QCONV("depthwise, more taps than pieces have", "1,8,20,17", "3", "8,1,17,17",
+          " | group=8 pads=8,8,8,8", NONE),
+    QCONV("two columns for each channel", "2,4,6,5", "9", "8,1,3,3", " | group=4 pads=1,1,1,1",
+          NONE),
+    QCONV("depthwise, one axis", "2,8,20", "1", "8,1,5", " | group=8 strides=3 pads=2,1", PIECES),
+    QCONV("depthwise, three axes", "1,8,3,4,5", "3", "8,1,2,3,3", " | group=8 pads=0,1,1,1,1,0",
+          NONE),
+    NODES("depthwise ConvInteger, signed", {"x int8[2,12,9,7]"},
+          LIST("w uint8[12,1,3,3]", "xz int8[] -50", "wz uint8[] 128"),
+          LIST("ConvInteger c x w xz wz -> y | group=12 pads=1,1,1,1"), PIECES),
+    NODES("depthwise ConvInteger, a zero point that is read",
+          LIST("x uint8[1,16,6,5]", "xz uint8[]"), LIST("w int8[16,1,3,3]"),
+          LIST("ConvInteger c x w xz -> y | group=16 strides=1,2"), PIECES),
+    NODES("depthwise ConvInteger, odd channels", {"x uint8[1,7,6,5]"},
+          LIST("w int8[7,1,3,3]", "xz uint8[] 9"),
+          LIST("ConvInteger c x w xz -> y | group=7 pads=1,1,1,1"), NONE),
     QCONV("one axis", "2,16,20", "1", "8,16,5", " | strides=3 pads=2,1", ALL),
     QCONV("three axes", "1,4,3,4,5", "3", "8,4,2,3,3", " | pads=0,1,1,1,1,0", ALL),
     QCONV("SAME", "1,8,7,7", "12", "8,8,4,4", " | auto_pad=SAME_LOWER strides=2,2", ALL),
@@ -109,7 +140,7 @@ static void kernels_give_the_same_bits(void** state) {
     forced_case_run(m, "emu", NULL, in, &want);
     forced_case_compare(c->graph.name, &want, m, "cpu", NULL, in);
     for (size_t k = 0; k < N_KERNELS; k++)
-      if (c->tiles ? (int)k < c->tiles : k == N_KERNELS - 1)
+      if (is_for(c->tiles, (int)k))
         forced_case_compare(c->graph.name, &want, m, "cuda", kernels[k], in);
     tactic_case_release(&want);
     graph_case_release(in);
