@@ -14,6 +14,19 @@
         "pool", 2e-6, false                                                                        \
   }
 #define LAST(node) LAST_OF("w float[5,3,1,1]", node)
+// Bytes in the layout of the product before them.
+#define BYTES(type, channels)                                                              \
+  {                                                                                        \
+    {type "[" channels "] channels last",                                                  \
+     17,                                                                                   \
+     {"x uint8[2,16,7,9]"},                                                                \
+     {"xs float[] 0.02", "xz uint8[] 3", "w int8[" channels ",16,1,1]", "ws float[] 0.01", \
+      "wz int8[] 0", "ys float[] 0.5", "yz " type "[] 10"},                                \
+     {"QLinearConv c x xs xz w ws wz ys yz -> h",                                          \
+      "MaxPool n h -> y | kernel_shape=3,3 strides=2,2 pads=1,1,1,1"},                     \
+     "y"},                                                                                 \
+        "pool", 0, false                                                                   \
+  }
 // Several channels a thread.
 #define WIDE(node) LAST_OF("w float[24,3,1,1]", node)
 static const tactic_case_t pools[] = {
@@ -37,6 +50,9 @@ static const tactic_case_t pools[] = {
     POOL("x float[1,2,7,7]", "LpPool n x -> y | kernel_shape=2,2 p=1"),
     INDICES("x float[2,3,7,9]", "MaxPool n x -> y i | kernel_shape=3,3 strides=2,2 pads=1,1,1,1"),
     INDICES("x float[2,3,6,5]", "MaxPool n x -> y i | kernel_shape=2,2 storage_order=1"),
+    BYTES("int8", "24"),
+    BYTES("uint8", "8"),
+    BYTES("int8", "20"),  // one by one
     {{"bytes", 17, {"x uint8[1,2,6,5]"}, {0}, {"MaxPool n x -> y | kernel_shape=2,2"}, "y"},
      "pool",
      0,

@@ -314,6 +314,7 @@ static assay_status_t fuse_reals(job_t* j, assay_node_t* last) {
         return NULL;
     }
   }
+  if (!is_closed(&r, last)) return NULL;
   return group(&r, r.n, "an operation on tensors and its quantizer", &done);
 }
 

@@ -13,6 +13,7 @@ enum {
   PIECE_THREADS = 128,
   KEPT_TERMS = 25,  // of weights, by a thread
   MAX_TERMS = 256,  // beyond these a thread's code is too long
+  MAX_ENDS = 4,     // of places, where nodes are evaluated in float64
 };
 
 // Places of a row that a thread of int8_depthwise makes.
@@ -27,13 +28,15 @@ static bool is_one(const product_axis_t* x) {
   return x->in == 1 && x->out == 1 && x->kernel == 1 && x->pad == 0;
 }
 
+static bool has_steps(const cuda_int8_t* p) { return p->job.q && !p->job.q->simple; }
+
 // Threads of pieces of n places; 0: these do not fit the layer.
 static int64_t threads_of(const cuda_int8_t* p, int n) {
   const product_args_t* a = &p->p.args;
   const product_axis_t *down = &a->axes[PRODUCT_AXES - 2], *across = &a->axes[PRODUCT_AXES - 1];
   const bool depthwise = p->p.left == CUDA_LEFT_CONV && a->n == 1 && a->channels == 1;
   if (!depthwise || !is_one(&a->axes[0]) || a->y_row % INT8_TOGETHER || a->x_place != a->y_row ||
-      a->k > MAX_TERMS || a->m > INT32_MAX / 4 / a->y_row)
+      a->k > MAX_TERMS || a->m > INT32_MAX / 4 / a->y_row || (has_steps(p) && n > MAX_ENDS))
     return 0;
   const int64_t samples = a->m / ((int64_t)down->out * across->out);
   if (samples * a->x_sample > INT32_MAX / 4) return 0;

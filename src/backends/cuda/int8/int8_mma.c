@@ -22,10 +22,10 @@ static int n_shapes(const cuda_int8_t* p) {
   return p->job.weights && p->job.fits_int8 ? N_SHAPES : N_SHAPES - 1;
 }
 
-// How many terms of the left side lie side by side at a multiple of as many bytes: 16, 4 or 1.
+// How many terms of the left side lie side by side at a multiple of as many bytes: 16, 8, 4 or 1.
 static int x_piece(const cuda_int8_t* p) {
   const product_args_t* a = &p->p.args;
-  for (int piece = PIECE; piece > 1; piece /= 4) {
+  for (int piece = PIECE; piece >= 4; piece /= 2) {
     const bool fits = p->p.left ? a->channels % piece == 0 && a->x_place % piece == 0
                                 : a->k % piece == 0 && a->x_step[0] % piece == 0;
     if (fits) return piece;

@@ -491,6 +491,17 @@ DEVICE void copy_16(void* shared, const void* global, int valid) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(global), "r"(valid)
                : "memory");
 }
+// The same of 8 and of 4 bytes, at multiples of as many.
+DEVICE void copy_8(void* shared, const void* global, int valid) {
+  const uint32_t at = (uint32_t)__cvta_generic_to_shared(shared);
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(at), "l"(global), "r"(valid)
+               : "memory");
+}
+DEVICE void copy_4(void* shared, const void* global, int valid) {
+  const uint32_t at = (uint32_t)__cvta_generic_to_shared(shared);
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(at), "l"(global), "r"(valid)
+               : "memory");
+}
 DEVICE void COMMIT_COPIES(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // All but the last `left` groups that were committed have arrived; left is a constant.
 #define WAIT_COPIES(left) asm volatile("cp.async.wait_group %0;" ::"n"(left) : "memory")

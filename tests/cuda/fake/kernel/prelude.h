@@ -263,6 +263,10 @@ DEVICE void hold_integers(int32_t* d, int n) {
 
 #define copy_16(shared, global, valid) \
   fake_engine.copy(FAKE_LANE, shared, global, 16, valid, __LINE__)
+#define copy_8(shared, global, valid) \
+  fake_engine.copy(FAKE_LANE, shared, global, 8, valid, __LINE__)
+#define copy_4(shared, global, valid) \
+  fake_engine.copy(FAKE_LANE, shared, global, 4, valid, __LINE__)
 #define COMMIT_COPIES() fake_engine.commit_copies(FAKE_LANE)
 #define WAIT_COPIES(left) fake_engine.wait_copies(FAKE_LANE, left, __LINE__)
 

@@ -8,8 +8,8 @@
 // reach out of the image, x is its zero point.
 //
 // Options besides those of int8_product.h: BM x BN, the tile; WM x WN, its warps; X_PIECE: so many
-// terms of a row lie side by side (of one tap, with CONV), at a multiple of so many bytes: 16, 4 or
-// 1; W_PIECE likewise, of a column; 1: W_ALONG_K 0: neighbouring columns lie side by side;
+// terms of a row lie side by side (of one tap, with CONV), at a multiple of so many bytes: 16, 8, 4
+// or 1; W_PIECE likewise, of a column; 1: W_ALONG_K 0: neighbouring columns lie side by side;
 // W_KNOWN 1: weights are constants; W_ZEROS 1: they have zero points; W_TYPE: int8_t or uint8_t.
 #include "int8_product.h"
 
@@ -19,6 +19,7 @@
 #define BK 128  // terms of a step: rows of 128 bytes
 #define WORDS (BK / 4)
 #define STAGES 2
+#define TAKEN 32  // terms that an instruction takes
 #define X_SUMS (!W_KNOWN || W_ZEROS)
 
 #if IS_SIGNED(X_TYPE) && IS_SIGNED(W_TYPE)
@@ -38,46 +39,50 @@ DEVICE int word_place(int row, int word) { return place(row, word / 4) + word % 
 
 DEVICE uint32_t four_times(int32_t x) { return (uint32_t)(x & 255) * 0x01010101u; }
 
+#if X_PIECE > 1
+#define COPY JOINED(copy_, X_PIECE)
+
+// A thread brings the same terms of several rows. Those that no product takes stay away.
+DEVICE void load_x(const product_args_t* a, const row_t* rows, int64_t k0, uint32_t zeros,
+                   uint32_t* to) {
+  enum { ACROSS = BK / X_PIECE, DOWN = N_THREADS / ACROSS, PIECE_WORDS = X_PIECE / 4 };
+  const uint8_t* x = GLOBAL(const uint8_t, a->x);
+  const int across = THREAD % ACROSS;
+  const int64_t k = k0 + across * X_PIECE, taken = (a->k - k0 + TAKEN - 1) / TAKEN * TAKEN;
+  const term_t term = term_at(a, k < a->k ? k : 0);
+  if (across * X_PIECE >= taken) return;
+  UNROLL
+  for (int row = THREAD / ACROSS; row < BM; row += DOWN) {
+    const int64_t at = k < a->k ? element_of(a, &rows[row], &term) : -1;
+    uint32_t* piece = to + word_place(row, across * PIECE_WORDS);
+    if (CONV && k < a->k && at < 0) {
+      UNROLL
+      for (int i = 0; i < PIECE_WORDS; i++) piece[i] = zeros;
+    } else {
+      COPY(piece, x + (at < 0 ? 0 : at), at < 0 ? 0 : X_PIECE);
+    }
+  }
+}
+#else
 // Terms from k on; what is no term is 0, also in sums of x.
 DEVICE void load_x(const product_args_t* a, const row_t* rows, int64_t k0, uint32_t zeros,
                    uint32_t* to) {
   const uint8_t* x = GLOBAL(const uint8_t, a->x);
-#if X_PIECE == 16
-  UNROLL
-  for (int i = THREAD; i < BM * 8; i += N_THREADS) {
-    const int64_t k = k0 + i % 8 * 16;
-    const int64_t at = k < a->k ? find_term(a, &rows[i / 8], k) : -1;
-    uint32_t* piece = to + place(i / 8, i % 8);
-    if (CONV && k < a->k && at < 0) {
-      const uint32_t words[4] = {zeros, zeros, zeros, zeros};
-      WRITE_16(piece, words);
-    } else {
-      copy_16(piece, x + (at < 0 ? 0 : at), at < 0 ? 0 : 16);
-    }
-  }
-#else
   ROLLED
   for (int i = THREAD; i < BM * WORDS; i += N_THREADS) {
     const row_t* row = &rows[i / WORDS];
     const int64_t k = k0 + i % WORDS * 4;
     uint32_t word = 0;
-#if X_PIECE == 4
-    if (k < a->k) {
-      const int64_t at = find_term(a, row, k);
-      word = at < 0 ? zeros : ((const uint32_t*)(const void*)x)[at / 4];
-    }
-#else
     ROLLED
     for (int b = 0; b < 4 && k + b < a->k; b++) {
       const int64_t at = find_term(a, row, k + b);
       const uint32_t byte = at < 0 ? zeros & 255 : x[at];
       word |= byte << (8 * b);
     }
-#endif
     to[word_place(i / WORDS, i % WORDS)] = word;
   }
-#endif
 }
+#endif
 
 DEVICE void load_w(const product_args_t* a, const tile_t* t, int64_t k0, uint32_t* to) {
   const uint8_t* w = GLOBAL(const uint8_t, a->w);
@@ -122,9 +127,9 @@ DEVICE void multiply(sums_t* s, const uint32_t* x, const uint32_t* w, int down, 
   const uint32_t ones[4] = {0x01010101u, 0x01010101u, 0x01010101u, 0x01010101u};
   (void)ones;
   UNROLL
-  for (int k = 0; k < BK / 32; k++) {
+  for (int k = 0; k < BK / TAKEN; k++) {
     uint32_t u[TM][4], v[TN][2];
-    if (k * 32 >= left) break;
+    if (k * TAKEN >= left) break;
     UNROLL
     for (int i = 0; i < TM; i++)
       load_matrices(u[i], x + place(down + i * 16 + LANE % 16, k * 2 + LANE / 16));
