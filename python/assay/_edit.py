@@ -179,8 +179,8 @@ def _shapes_of(made: Model, loaded: Model) -> Shapes:
 
 
 def quantize(model: Any, *, format: str = "int8", inputs: Any = None, calibrator: Optional[str] = None,
-             percentile: Optional[float] = None, per_tensor: bool = False, calib: Optional[Path] = None,
-             nodes: Any = None, not_nodes: Any = None, **more: Any) -> EditResult:
+             percentile: Optional[float] = None, per_tensor: bool = False, residuals: bool = False,
+             calib: Optional[Path] = None, nodes: Any = None, not_nodes: Any = None, **more: Any) -> EditResult:
     """Inserts QuantizeLinear and DequantizeLinear, scales from samples: edit(model, "quantize", ...).
 
     format      "int8", "fp8", or "int4": of products' weights alone, in blocks
@@ -188,13 +188,14 @@ def quantize(model: Any, *, format: str = "int8", inputs: Any = None, calibrator
     calibrator  an activation's range: "minmax", "entropy" or "percentile"
     percentile  this part of the magnitudes is in range, such as 99.99
     per_tensor  one scale for a weight, not one a channel
+    residuals   what residual sums add to a product, too
     calib       a calibration cache of TensorRT's, scales of activations
     nodes, not_nodes  patterns of names of nodes
 
     Others as of edit(). The result's model may be built with precision="int8".
     """
     return edit(model, "quantize", inputs=inputs, format=format, calibrator=calibrator, percentile=percentile,
-                per_tensor=per_tensor, calib=calib, nodes=nodes, not_nodes=not_nodes, **more)
+                per_tensor=per_tensor, residuals=residuals, calib=calib, nodes=nodes, not_nodes=not_nodes, **more)
 
 
 def _result(handle: L.Handle) -> EditResult:

@@ -35,6 +35,7 @@ typedef struct assay_edit_requests {
   double percentile;       // quantize: of |activation| that is in range; 0: not given
   bool any_data;           // quantize: NaN and infinities are passed over; else an error
   bool per_tensor;         // quantize: one scale for a weight
+  bool residuals;          // quantize: what residual sums add to a product, too
   const assay_edit_scale_t* scales;  // quantize: of activations, in place of samples; others stay
   size_t n_scales;                   // 0: samples tell
   bool numbers;                      // broadcasts: constants of one element, too

@@ -33,6 +33,7 @@ static const assay_edit_option_t options[] = {
      "with calibrator percentile, or alone: this part of the magnitudes is in range (default: "
      "99.99)"},
     FLAG(" quantize ", "per-tensor", per_tensor, "one scale for a weight, not one a channel"),
+    FLAG(" quantize ", "residuals", residuals, "what residual sums add to a product, too"),
     {" quantize ", "calib", "FILE", ASSAY_EDIT_FIELD_SCALES, AT(scales),
      "scales of activations from TensorRT's INT8 calibration cache; nodes that read a value "
      "without "

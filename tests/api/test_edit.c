@@ -18,12 +18,13 @@ static void edits_and_their_options_are_listed(void** state) {
   static const struct {
     const char *edit, *option, *value;
     bool repeats;
-  } rows[] = {{"extract", "to", "VALUE", true},       {"cast", "to", "FORMAT", false},
-              {"quantize", "per-tensor", "", false},  {"quantize", "nodes", "PATTERN", true},
-              {"decompose", "op", "NAME", true},      {"assemble", "op", "NAME", true},
-              {"broadcasts", "numbers", "", false},   {"sanitize", "no-fold", "", false},
-              {"rename", "value", "OLD=NEW", true},   {"set", "opset", "N", false},
-              {"quantize", "percentile", "P", false}, {"quantize", "calib", "FILE", false}};
+  } rows[] = {{"extract", "to", "VALUE", true},      {"cast", "to", "FORMAT", false},
+              {"quantize", "per-tensor", "", false}, {"quantize", "nodes", "PATTERN", true},
+              {"quantize", "residuals", "", false},  {"decompose", "op", "NAME", true},
+              {"assemble", "op", "NAME", true},      {"broadcasts", "numbers", "", false},
+              {"sanitize", "no-fold", "", false},    {"rename", "value", "OLD=NEW", true},
+              {"set", "opset", "N", false},          {"quantize", "percentile", "P", false},
+              {"quantize", "calib", "FILE", false}};
   size_t n_edits = 0;
   for (; assay_edit_name(n_edits); n_edits++) {
     assert_true(*assay_edit_summary(n_edits));

@@ -53,6 +53,7 @@ static inline void edit_request(edit_requests_t* out, const char* const* texts) 
     if (strncmp(texts[i], "calibrator=", 11) == 0) out->w.calibrator = equals + 1, known = true;
     if (strcmp(texts[i], "numbers") == 0) out->w.numbers = known = true;
     if (strcmp(texts[i], "per_tensor") == 0) out->w.per_tensor = known = true;
+    if (strcmp(texts[i], "residuals") == 0) out->w.residuals = known = true;
     if (strcmp(texts[i], "store_codes") == 0) out->w.store_codes = known = true;
     if (strcmp(texts[i], "no_shapes") == 0) out->w.no_shapes = known = true;
     if (!known) fail_msg("unknown request '%s'", texts[i]);

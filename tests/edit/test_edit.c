@@ -361,6 +361,21 @@ static const edit_case_t cases[] = {
       {"w float[8,3]", "v float[8,8]"},
       {"Relu r x -> a", "Gemm g a w -> y", "MatMul m a v -> z"},
       "y z"}},
+    // What is added to a product, wherever it stands, and once for all that read it.
+    {"quantize",
+     {"residuals"},
+     "Relu QuantizeLinear DequantizeLinear QuantizeLinear DequantizeLinear Conv "
+     "BatchNormalization Add Relu Add QuantizeLinear DequantizeLinear QuantizeLinear "
+     "DequantizeLinear Conv QuantizeLinear DequantizeLinear QuantizeLinear DequantizeLinear Conv "
+     "QuantizeLinear DequantizeLinear Add",
+     CHANGED,
+     {"residual sums",
+      17,
+      {"x float[2,4,5,5]"},
+      {"w float[4,4,1,1]", "g float[4]", "m float[4]", "v float[4] positive"},
+      {"Relu r x -> a", "Conv c1 a w -> b", "BatchNormalization n b g g m v -> h", "Add s a h -> d",
+       "Relu t d -> e", "Add f e a -> i", "Conv c2 i w -> k", "Conv c3 d w -> l", "Add o k l -> y"},
+      "y"}},
     // ---- rename, set
     {"rename",
      {"value=x=image", "value=y=out", "node=a=first"},

@@ -14,8 +14,8 @@ typedef struct args {
       attrs, set_shapes, types;
   int64_t seed, samples, memory_limit, opset;
   double percentile;
-  bool no_proof, force, all, per_tensor, numbers, no_fold, no_dedupe, no_names, no_shapes,
-      store_codes;
+  bool no_proof, force, all, per_tensor, residuals, numbers, no_fold, no_dedupe, no_names,
+      no_shapes, store_codes;
   cli_reading_args_t reading;
 } args_t;
 
@@ -262,6 +262,7 @@ static const opt_t quantize_options[] = {
      "is in range (default: 99.99)",
      false},
     FLAG("--per-tensor", per_tensor, "one scale for a weight, not one a channel"),
+    FLAG("--residuals", residuals, "quantize what residual sums add to a product, too"),
     TEXT("--calib", 0, calib, "FILE",
          "scales of activations from TensorRT's INT8 calibration cache;\n"
          "nodes that read a value without one are left"),

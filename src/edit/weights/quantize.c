@@ -1,4 +1,5 @@
-// QuantizeLinear and DequantizeLinear before what multiplies: Conv, ConvTranspose, MatMul, Gemm.
+// QuantizeLinear and DequantizeLinear before what multiplies: Conv, ConvTranspose, MatMul, Gemm;
+// and before residual sums, where that is asked for: an engine then has integers all the way.
 //
 // Symmetric, to int8 or fp8. Scales of activations come from truth on the samples, or are given (a
 // calibration cache), one for a value; weights have one for each output channel. int4 is for the
@@ -78,6 +79,33 @@ static bool can_quantize(const quantizer_t* q, const assay_node_t* n) {
   return !is_quantized(n->inputs[0]) && !is_quantized(n->inputs[1]);
 }
 
+static bool is_activation(const assay_value_t* v) {
+  return v && !assay_pass_constant(v) && assay_elem_of(v) == ASSAY_TYPE_FLOAT && !is_quantized(v);
+}
+
+// Whether a value is what a node that is quantized makes, normalized or not.
+static bool is_product(const quantizer_t* q, const assay_value_t* v) {
+  const assay_node_t* n = v->producer;
+  if (n && assay_is(n, "BatchNormalization")) n = n->inputs[0] ? n->inputs[0]->producer : NULL;
+  return n && multiplies(n) && assay_editing_wants(q->e, n);
+}
+
+// Which operand of a residual sum is quantized: that which is added to a product. -1: it is none.
+static int residual_of(const quantizer_t* q, const assay_node_t* n) {
+  if (!q->e->requests->residuals || q->form->block || !assay_is(n, "Add") || n->n_inputs != 2 ||
+      !assay_editing_wants(q->e, n) || !n->inputs[0] || !n->inputs[1] ||
+      !assay_same_static_shape(n->inputs[0], n->inputs[1]))
+    return -1;
+  for (int i = 1; i >= 0; i--)
+    if (is_activation(n->inputs[i]) && is_product(q, n->inputs[1 - i])) return i;
+  return -1;
+}
+
+// Whether input i of a node gets quantizers.
+static bool reads_quantized(const quantizer_t* q, const assay_node_t* n, size_t i) {
+  return (i < 2 && can_quantize(q, n)) || residual_of(q, n) == (int)i;
+}
+
 static const assay_edit_scale_t* given_scale(const quantizer_t* q, const assay_value_t* v) {
   uint64_t at;
   return assay_map_get(&q->given, v->name, &at) ? &q->e->requests->scales[at] : NULL;
@@ -119,7 +147,7 @@ static assay_status_t inspect(void* user, const assay_node_t* n, size_t n_in, as
   quantizer_t* q = user;
   for (size_t i = 0; i < n_in && i < 2; i++) {
     const assay_value_t* v = n->inputs[i];
-    if (v && in[i] && q->wanted[v->id] && can_quantize(q, n))
+    if (v && in[i] && q->wanted[v->id] && reads_quantized(q, n, i))
       ASSAY_TRY(add_magnitudes(q, n, v, in[i]));
   }
   return NULL;
@@ -248,9 +276,16 @@ static assay_status_t quantize_input(quantizer_t* q, assay_edit_t* x, assay_node
   return assay_edit_set_input(x, n, i, y);
 }
 
+// One without a given scale stays as it is where scales are given.
+static assay_status_t quantize_residual(quantizer_t* q, assay_edit_t* x, assay_node_t* n) {
+  const int i = residual_of(q, n);
+  if (i < 0 || (q->e->requests->n_scales && !given_scale(q, n->inputs[i]))) return NULL;
+  return quantize_input(q, x, n, (size_t)i);
+}
+
 static assay_status_t visit(assay_edit_t* x, assay_node_t* n) {
   quantizer_t* q = x->c->user;
-  if (!can_quantize(q, n)) return NULL;
+  if (!can_quantize(q, n)) return quantize_residual(q, x, n);
   if (q->form->block) return quantize_input(q, x, n, 1);
   const assay_value_t* open = without_scale(q, n);
   if (open) {
@@ -280,8 +315,9 @@ static void find_wanted(quantizer_t* q) {
   for (size_t k = 0; k < m->n_graphs; k++)
     for (size_t i = 0; i < m->graphs[k]->n_nodes; i++) {
       const assay_node_t* n = m->graphs[k]->nodes[i];
-      for (size_t j = 0; j < 2 && can_quantize(q, n); j++)
-        if (!assay_pass_constant(n->inputs[j])) q->wanted[n->inputs[j]->id] = true;
+      for (size_t j = 0; j < 2 && j < n->n_inputs; j++)
+        if (reads_quantized(q, n, j) && !assay_pass_constant(n->inputs[j]))
+          q->wanted[n->inputs[j]->id] = true;
     }
 }
 
