@@ -139,6 +139,7 @@ typedef struct assay_variant {
 typedef struct assay_layer_pair {
   const assay_sized_layer_t* layers[2];
   assay_kernel_t* kernels[2];
+  bool hides;  // only the second one reads what the first one makes: it need not be written
 } assay_layer_pair_t;
 
 typedef struct assay_tactic {
@@ -165,10 +166,10 @@ typedef struct assay_tactic {
   // Errors: NO_MEMORY.
   assay_status_t (*resize)(const assay_sized_layer_t* l, assay_kernel_t* k, bool* out_ok);
   // Of a tactic that is for two layers at once, on a device, and has none of those above: a kernel
-  // that gives both outputs the bits that the two kernels give them. It reads the inputs of the
-  // first layer, behind them those of the second, where what the first one makes stays UNDEFINED,
-  // and writes output 0 of either. It may write before all is read. *out stays NULL where the pair
-  // is none for it.
+  // that gives both outputs the bits that the two kernels give them, but for what a pair hides. It
+  // reads the inputs of the first layer, behind them those of the second, where what the first one
+  // makes stays UNDEFINED, and writes output 0 of either. It may write before all is read. *out
+  // stays NULL where the pair is none for it.
   assay_status_t (*make_pair)(const assay_layer_pair_t* p, assay_kernel_t** out);
   assay_layout_use_t layouts;
   // Its kernels are a library's, which promises no order of sums: where bits matter, one competes

@@ -1,6 +1,6 @@
 // Layers that run two at a time, in one launch (assay_tactic_t.make_pair). Each stays a layer with
-// a kernel, and both outputs are where they would be: a tap, and timing by layers, run them one by
-// one.
+// a kernel, and outputs are where they would be: a tap, and timing by layers, run them one by
+// one. What only the second one reads need not be written by the kernel for both.
 #include "exec/segment/segment_internal.h"
 
 // Places and moves are not laid out yet.
@@ -18,11 +18,16 @@ static bool reads(const assay_sized_layer_t* l, const assay_value_t* v) {
   return assay_sized_input_index(l, v) >= 0;
 }
 
+// Whether layer i + 1 alone reads what layer i makes.
+static bool is_hidden(const builder_t* b, int i, const assay_value_t* v) {
+  return !v->is_output && b->in->lifetimes->last[v->id] == i + 1;
+}
+
 // The kernel for layers i and i + 1; *out stays NULL where there is none.
 static assay_status_t make(builder_t* b, int i, assay_kernel_t** out) {
   assay_sized_layer_t first, second;
   bool described;
-  const assay_layer_pair_t pair = {{&first, &second}, {kernel_of(b, i), kernel_of(b, i + 1)}};
+  assay_layer_pair_t pair = {{&first, &second}, {kernel_of(b, i), kernel_of(b, i + 1)}, false};
   *out = NULL;
   if (!pair.kernels[0] || !pair.kernels[1]) return NULL;
   ASSAY_TRY(segment_describe(b, i, &first, &described));
@@ -31,6 +36,7 @@ static assay_status_t make(builder_t* b, int i, assay_kernel_t** out) {
   if (!described || second.n_out != 1 || !second.out[0].value ||
       !reads(&second, first.out[0].value))
     return NULL;
+  pair.hides = is_hidden(b, i, first.out[0].value);
   return b->in->target->choose_pair(b->in->user, &pair, out);
 }
 
