@@ -119,8 +119,8 @@ static bool compile_nodes(pointwise_compiler_t* c) {
   const size_t first = c->options->first, n = layer->n_nodes;
   size_t computing = 0;
   for (size_t i = 0; i < n; i++)
-    computing +=
-        i < first || !(pointwise_is_cut(layer->nodes[i]) || layer_is_move(layer->nodes[i]));
+    computing += i < first ? c->options->result != NULL
+                           : !(pointwise_is_cut(layer->nodes[i]) || layer_is_move(layer->nodes[i]));
   for (size_t i = first; i < n; i++) {
     const assay_node_t* node = layer->nodes[i];
     const bool only = computing == 1;

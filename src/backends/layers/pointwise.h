@@ -70,7 +70,8 @@ typedef struct pointwise_code {
 
 typedef struct pointwise_options {
   size_t first;                 // node of the layer
-  const assay_value_t* result;  // that the node before it makes; NULL: there is none
+  const assay_value_t* result;  // that the node before it makes; NULL: there is none, and nodes
+                                // before it make what is an input here
   assay_layout_t layout;        // of the output, and of all streams of its size
   int64_t columns;     // the last dimensions that make so many elements stay rows; 0: as it comes
   int64_t max_copied;  // elements that a constant may have to become one of a stream's own; others

@@ -18,7 +18,8 @@ struct cuda_program {
 static size_t bytes_of(assay_type_t t) { return (size_t)assay_type_bits(t) / 8; }
 
 static bool is_read(const pointwise_stream_t* s) {
-  return s->input != POINTWISE_RESULT && !(s->constant && s->n_constant == 1);
+  return s->input != POINTWISE_RESULT && s->input != CUDA_PROGRAM_SECOND &&
+         !(s->constant && s->n_constant == 1);
 }
 
 // Elements at once: 16 bytes of what is narrowest, where all that runs along rows is aligned so.
@@ -82,10 +83,39 @@ static assay_status_t fill_args(const assay_sized_layer_t* l, cuda_program_t* p)
   return NULL;
 }
 
+// ---- halves -------------------------------------------------------------------------------------
+
+// Whether a stream has the elements of rows of 2 * columns from one on that is `offset` further.
+static bool is_half(const pointwise_code_t* c, size_t s, int64_t offset) {
+  const pointwise_walk_t* w = &c->walks[s];
+  int64_t step = 2 * c->columns;
+  bool half = c->streams[s].cut && c->streams[s].offset == offset && !w->block &&
+              w->access != POINTWISE_MOVED && w->strides[c->rank - 1] == 1;
+  for (int d = c->rank - 2; d >= 0; d--) {
+    half &= w->strides[d] == step;
+    step *= c->dims[d];
+  }
+  return half;
+}
+
+// What is read of an input becomes halves of the result; false: it is something else.
+static bool take_halves(int input, pointwise_code_t* c) {
+  bool any = false, all = true;
+  for (size_t s = 0; s < c->n_streams; s++) {
+    if (c->streams[s].input != input) continue;
+    const bool first = is_half(c, s, 0);
+    all &= first || is_half(c, s, c->columns);
+    any |= !first;
+    c->streams[s].input = first ? POINTWISE_RESULT : CUDA_PROGRAM_SECOND;
+  }
+  return any && all && !c->integers;
+}
+
 // ---- entry --------------------------------------------------------------------------------------
 
-assay_status_t cuda_program_make(const assay_sized_layer_t* l, const pointwise_options_t* options,
-                                 cuda_program_t** out) {
+// input: of which halves are read; -1: none.
+static assay_status_t make(const assay_sized_layer_t* l, const pointwise_options_t* options,
+                           int input, cuda_program_t** out) {
   pointwise_options_t o = *options;
   cuda_program_t* p = NULL;
   bool ok = false;
@@ -93,6 +123,8 @@ assay_status_t cuda_program_make(const assay_sized_layer_t* l, const pointwise_o
   *out = NULL;
   ASSAY_TRY(ASSAY_NEW(&p));
   assay_status_t st = pointwise_compile(l, &o, &p->code, &ok);
+  if (!st && ok && input >= 0)
+    ok = p->code.columns == options->columns && take_halves(input, &p->code);
   if (st || !ok) return cuda_program_destroy(p), st;
   p->vector = choose_vector(&p->code, l->out[0].type);
   p->out = l->out[0].type;
@@ -104,6 +136,17 @@ assay_status_t cuda_program_make(const assay_sized_layer_t* l, const pointwise_o
   if (st) return cuda_program_destroy(p), st;
   *out = p;
   return NULL;
+}
+
+assay_status_t cuda_program_make(const assay_sized_layer_t* l, const pointwise_options_t* options,
+                                 cuda_program_t** out) {
+  return make(l, options, -1, out);
+}
+
+assay_status_t cuda_program_make_of_halves(const assay_sized_layer_t* l,
+                                           const pointwise_options_t* options, int input,
+                                           cuda_program_t** out) {
+  return make(l, options, input, out);
 }
 
 void cuda_program_destroy(cuda_program_t* p) {

@@ -12,6 +12,9 @@
 //       Where PROGRAM_VECTOR is more than 1: so many elements of a row, from a column on that it
 //       divides; x: NULL where there is no result.
 //
+// Of halves (cuda_program_make_of_halves) they are program(float x, float second, ...), of an
+// element of either, and x of a vector has those of the second half behind the first one's.
+//
 // What they give is stored by TO_WORD(PROGRAM_OUT)(value), or STORE_VECTOR (kernels/words.h).
 #ifndef ASSAY_BACKENDS_CUDA_POINTWISE_PROGRAM_H_
 #define ASSAY_BACKENDS_CUDA_POINTWISE_PROGRAM_H_
@@ -27,6 +30,12 @@ typedef struct cuda_program cuda_program_t;
 // that programs know.
 assay_status_t cuda_program_make(const assay_sized_layer_t* l, const pointwise_options_t* options,
                                  cuda_program_t** out) ASSAY_MUST_USE;
+// The same of all nodes of a layer, one of whose inputs is not there: its rows are results of which
+// each element of the output is given two, options->columns apart. *out also stays NULL where nodes
+// read that input in another way. No result is open (PROGRAM_IS_ROUGH).
+assay_status_t cuda_program_make_of_halves(const assay_sized_layer_t* l,
+                                           const pointwise_options_t* options, int input,
+                                           cuda_program_t** out) ASSAY_MUST_USE;
 void cuda_program_destroy(cuda_program_t* p);  // NULL is allowed
 
 const pointwise_code_t* cuda_program_code(const cuda_program_t* p);
@@ -50,6 +59,9 @@ bool cuda_program_forms(const cuda_program_t* p, assay_kernel_t* k);
 void cuda_program_fill(const cuda_program_t* p, const assay_device_ptr_t* in, program_args_t* out);
 
 // ---- within this folder -------------------------------------------------------------------------
+
+// Input of a stream: the second half of the result, whose first one is POINTWISE_RESULT.
+enum { CUDA_PROGRAM_SECOND = -3 };
 
 // How a text reads the elements.
 typedef struct cuda_program_way {

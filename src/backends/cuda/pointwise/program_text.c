@@ -114,7 +114,22 @@ static bool is_rough(const pointwise_code_t* c, assay_type_t out) {
 
 static bool is_scalar(const pointwise_stream_t* s) { return s->constant && s->n_constant == 1; }
 static bool in_memory(const pointwise_stream_t* s) {
-  return s->input != POINTWISE_RESULT && !is_scalar(s);
+  return s->input != POINTWISE_RESULT && s->input != CUDA_PROGRAM_SECOND && !is_scalar(s);
+}
+
+// What elements are given of the result: as parameters, by the names of one element, and of element
+// i of a vector.
+typedef struct given {
+  const char *parameters, *unused, *one, *each;
+} given_t;
+static const given_t whole_result = {"float x", "(void)x", "x", "x ? x[i] : 0"};
+static const given_t halves = {"float x, float second", "(void)x, (void)second", "x, second",
+                               "x[i], x[PROGRAM_VECTOR + i]"};
+
+static const given_t* given_to(const pointwise_code_t* c) {
+  for (size_t s = 0; s < c->n_streams; s++)
+    if (c->streams[s].input == CUDA_PROGRAM_SECOND) return &halves;
+  return &whole_result;
 }
 
 static void print_operand(const pointwise_code_t* c, int operand, assay_str_t* text) {
@@ -124,6 +139,8 @@ static void print_operand(const pointwise_code_t* c, int operand, assay_str_t* t
     assay_str_printf(text, "v%d", operand - POINTWISE_STREAMS);
   else if (c->streams[operand].input == POINTWISE_RESULT)
     assay_str_append(text, "x");
+  else if (c->streams[operand].input == CUDA_PROGRAM_SECOND)
+    assay_str_append(text, "second");
   else if (is_scalar(&c->streams[operand]))
     assay_str_printf(text, "p->scalars[%d]", operand);
   else
@@ -143,11 +160,14 @@ static const char* value_type(const pointwise_code_t* c, const pointwise_stream_
 // What is done to one element.
 static void print_code(const pointwise_code_t* c, assay_type_t out, form_t form,
                        assay_str_t* text) {
-  assay_str_printf(text, "DEVICE %s %s(float x, ", forms[form].type, forms[form].program);
+  const given_t* given = given_to(c);
+  assay_str_printf(text, "DEVICE %s %s(%s, ", forms[form].type, forms[form].program,
+                   given->parameters);
   for (size_t s = 0; s < c->n_streams; s++)
     if (in_memory(&c->streams[s]))
       assay_str_printf(text, "%s s%d, ", value_type(c, &c->streams[s]), (int)s);
-  assay_str_printf(text, "const program_args_t* p%s) {\n  (void)x, (void)p;\n", forms[form].result);
+  assay_str_printf(text, "const program_args_t* p%s) {\n  %s, (void)p;\n", forms[form].result,
+                   given->unused);
   for (size_t i = 0; i < c->n_code; i++) {
     const pointwise_instruction_t* code = &c->code[i];
     const bool from_float = c->integers && code->function == POINTWISE_INT_OF_FLOAT;
@@ -269,7 +289,9 @@ static void print_arguments(const pointwise_code_t* c, element_name_t name, int 
 // An element by its place: what `of` gives for its operands.
 static void print_one(const pointwise_code_t* c, const char* name, const char* of,
                       assay_str_t* text) {
-  assay_str_printf(text, "DEVICE value_t %s(float x, index_t row, index_t column, const ", name);
+  const given_t* given = given_to(c);
+  assay_str_printf(text, "DEVICE value_t %s(%s, index_t row, index_t column, const ", name,
+                   given->parameters);
   assay_str_append(text, "program_args_t* p) {\n  (void)row, (void)column;\n");
   print_row(c, text);
   for (size_t s = 0; s < c->n_streams; s++) {
@@ -280,7 +302,7 @@ static void print_one(const pointwise_code_t* c, const char* name, const char* o
     print_place(c, s, "column", text);
     assay_str_append(text, "]);\n");
   }
-  assay_str_printf(text, "  return %s(x, ", of);
+  assay_str_printf(text, "  return %s(%s, ", of, given->one);
   print_arguments(c, OF_ONE, 0, text);
   assay_str_append(text, ");\n}\n");
 }
@@ -307,6 +329,7 @@ static void print_each(const pointwise_code_t* c, size_t s, const char* type, as
 
 // How a vector's elements are made: at first, and those that this leaves open.
 static form_t form_at_first(const pointwise_code_t* c, assay_type_t out) {
+  if (given_to(c) == &halves) return WHOLE;
   return is_rough(c, out) ? ROUGHLY : is_quick(c) ? QUICK : WHOLE;
 }
 
@@ -324,7 +347,7 @@ static void print_each_element(const pointwise_code_t* c, int vector, form_t for
   };
   assay_str_append(text, "  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) {\n");
   assay_str_append(text, begins[form]);
-  assay_str_printf(text, "%s(x ? x[i] : 0, ", forms[form].program);
+  assay_str_printf(text, "%s(%s, ", forms[form].program, given_to(c)->each);
   print_arguments(c, OF_VECTOR, vector, text);
   assay_str_append(text, ends[form]);
 }
