@@ -1,119 +1,12 @@
-// Two layers in one launch on a GPU that is not there (fake/), as products in squeeze-excite
-// blocks, and sums of integers with the quantizer of what they become: the bits of two launches,
-// and the layers that stay alone.
-#include <stdlib.h>
+// Two products in one launch on a GPU that is not there (fake/), as in squeeze-excite blocks: the
+// bits of two launches, and the layers that stay alone.
+#include "cuda/pair_case.h"
 
-#include "cuda/int8_case.h"
-
-enum { RUNS = 3 };  // the second one is captured, the third one launches what was
-
-typedef struct pair_run {
-  assay_tensor_t* out[8];
-  size_t n_out;
-  int pairs;  // layers that run with the next one
-} pair_run_t;
-
-static void release(pair_run_t* r) {
-  for (size_t i = 0; i < r->n_out; i++) assay_tensor_release(r->out[i]);
-}
-
-static int count_pairs(const assay_executor_t* e) {
-  int n = 0;
-  for (size_t i = 0; i < assay_executor_n_steps(e); i++) {
-    assay_str_t text = {0};
-    assay_executor_explain(e, i, &text);
-    n += strstr(assay_str_get(&text), "_pair)") != NULL;
-    assay_str_deinit(&text);
-  }
-  return n;
-}
-
-// sources: of tactics; kernel: that is asked for of the last layer; times: a timing cache, and what
-// one is after kernels were measured; backend: not CUDA.
-typedef struct way {
-  const char *sources, *kernel, *times, *backend;
-  const assay_tap_t* tap;
-  assay_str_t* measured;
-} way_t;
-
-static void get_times(const assay_engine_t* engine, assay_str_t* out) {
-  const assay_backend_t* cuda = assay_backend_find("cuda");
-  bool any;
-  op_case_ok(cuda->timings(assay_engine_shared(engine), out, &any));
-  assert_true(any);
-}
-
-static void run_in(assay_model_t* m, assay_format_t format, const way_t* way,
-                   assay_tensor_t* const* in, pair_run_t* r) {
-  const assay_precision_t precision = {.format = format};
-  const assay_plan_options_t options = {.fused = true};
-  assay_plan_t* plan = NULL;
-  assay_engine_t* engine = NULL;
-  assay_executor_t* e = NULL;
-  *r = (pair_run_t){0};
-  op_case_ok(assay_plan_create(m, &precision, &options, 1, &plan));
-  const assay_layers_t* layers = assay_plan_layers(plan);
-  char forced[256];
-  snprintf(forced, sizeof forced, "%s %s\n", way->kernel ? way->kernel : "",
-           layers->layers[layers->n_layers - 1].name);
-  const assay_backend_options_t choice = {.tactic_sources = way->sources,
-                                          .forced = way->kernel ? forced : NULL,
-                                          .measure = way->measured != NULL,
-                                          .timings = way->times,
-                                          .timings_bytes = way->times ? strlen(way->times) : 0};
-  const char* backend = way->backend ? way->backend : "cuda";
-  op_case_ok(assay_engine_create(plan, assay_backend_find(backend), &choice, &engine));
-  op_case_ok(assay_executor_run_engine(engine, way->tap, &e));
-  const assay_graph_t* g = assay_executor_graph(e);
-  for (int run = 0; run < RUNS; run++) {
-    assay_executor_reset(e);
-    for (size_t i = 0; i < g->n_inputs; i++) op_case_ok(assay_executor_set(e, g->inputs[i], in[i]));
-    op_case_ok(assay_executor_run(e));
-  }
-  for (; r->n_out < g->n_outputs; r->n_out++)
-    r->out[r->n_out] = assay_tensor_retain(assay_executor_get(e, g->outputs[r->n_out]));
-  r->pairs = count_pairs(e);
-  if (way->measured) get_times(engine, way->measured);
-  assay_executor_destroy(e);
-  assay_engine_release(engine);
-}
-
-static void same_bits(const char* name, const pair_run_t* a, const pair_run_t* b) {
-  assert_int_equal(a->n_out, b->n_out);
-  for (size_t i = 0; i < a->n_out; i++)
-    if (!tactic_case_identical(a->out[i], b->out[i])) fail_msg("%s: other bits", name);
-}
-
-typedef struct sample {
-  assay_tensor_t* in[GRAPH_CASE_ROWS];
-  assay_model_t* m;
-} sample_t;
-
-static void sample_init(const graph_case_t* c, sample_t* s) {
-  *s = (sample_t){0};
-  s->m = graph_case_model(c, s->in);
-  print_message("%s\n", c->name);
-}
-
-static void sample_deinit(sample_t* s) {
-  graph_case_release(s->in);
-  assay_model_release(s->m);
-}
-
-static const way_t apart = {.sources = "-product_pair,-int8_pair"}, any = {0};
+static const pair_case_way_t apart = {.tactic = "product_pair", .sources = "-product_pair"},
+                             any = {.tactic = "product_pair"};
 
 static void check(const graph_case_t* c, assay_format_t format, int pairs) {
-  sample_t s;
-  pair_run_t want, got;
-  sample_init(c, &s);
-  run_in(s.m, format, &apart, s.in, &want);
-  run_in(s.m, format, &any, s.in, &got);
-  assert_int_equal(want.pairs, 0);
-  if (got.pairs != pairs) fail_msg("%s: %d pairs of layers, not %d", c->name, got.pairs, pairs);
-  same_bits(c->name, &want, &got);
-  release(&want);
-  release(&got);
-  sample_deinit(&s);
+  pair_case_check(any.tactic, NULL, c, format, pairs);
 }
 
 static void check_both(const graph_case_t* c, int pairs) {
@@ -213,113 +106,20 @@ static void one_launch_has_the_bits_of_two(void** state) {
 static void special_numbers_are_the_same(void** state) {
   (void)state;
   const graph_case_t c = PAIR("special numbers", 8, 48, 12, SILU, SIGMOID);
-  sample_t s;
-  pair_run_t want, got;
-  sample_init(&c, &s);
+  pair_case_sample_t s;
+  pair_case_run_t want, got;
+  pair_case_init(&c, &s);
   tactic_case_specials(s.in[0]);
-  run_in(s.m, ASSAY_FORMAT_BF16, &apart, s.in, &want);
-  run_in(s.m, ASSAY_FORMAT_BF16, &any, s.in, &got);
+  pair_case_run(s.m, ASSAY_FORMAT_BF16, &apart, s.in, &want);
+  pair_case_run(s.m, ASSAY_FORMAT_BF16, &any, s.in, &got);
   assert_int_equal(got.pairs, 1);
   for (int64_t i = 0; i < want.out[0]->size; i++) {
     const double a = assay_f64(want.out[0])[i], b = assay_f64(got.out[0])[i];
     if (!(isnan(a) ? isnan(b) : a == b)) fail_msg("element %lld is %g, not %g", (long long)i, b, a);
   }
-  release(&want);
-  release(&got);
-  sample_deinit(&s);
-}
-
-// ---- sums of integers and their quantizers ------------------------------------------------------
-
-#define X_NUMBERS "xs float[] 0.0002", "xz uint8[] 131"
-#define Y_NUMBERS "ys float[] 0.13", "yz int8[] -9"
-#define CONV(attributes)                                                          \
-  "DequantizeLinear dx x xs xz -> xf", "DequantizeLinear dw w ws -> wf | axis=0", \
-      "Conv c xf wf b -> h | " attributes
-#define QUANTIZE "QuantizeLinear q f ys yz -> y"
-// What reads the integers, channels last as the sum's kernel writes them.
-#define NEXT \
-  "DequantizeLinear dy y ys yz -> yf", "DequantizeLinear dv v ys -> vf", "Conv d yf vf -> k"
-#define SUM(name, x, r, w, n, attributes, ...)                          \
-  {                                                                     \
-    name, 21, {"x uint8[" x "]", "r float[" r "]"},                     \
-        {X_NUMBERS,        "w int8[" w "]", "ws float[" n "] positive", \
-         "b float[" n "]", Y_NUMBERS,       "v int8[3," n ",1,1]"},     \
-        {CONV(attributes), __VA_ARGS__, NEXT}, "k f"                    \
-  }
-
-// Channels that are stored at once and others, tiles with something left over; pairs: by how many
-// launches, of the layers besides.
-static const struct {
-  graph_case_t graph;
-  int pairs;
-} sums[] = {
-    {SUM("1x1, a residual", "2,64,5,6", "2,24,5,6", "24,64,1,1", "24", "", "Add a h r -> s",
-         "Relu t s -> f", QUANTIZE),
-     1},
-    {SUM("odd channels, a residual first", "1,128,7,5", "1,37,7,5", "37,128,1,1", "37", "",
-         "Add a r h -> s", "Clip t s -> f", QUANTIZE),
-     1},
-    {SUM("3x3, pads, less a residual", "2,16,7,9", "2,40,4,9", "40,16,3,3", "40",
-         "pads=1,1,1,1 strides=2,1", "Sub a h r -> f", QUANTIZE),
-     1},
-    {SUM("few channels", "1,3,11,13", "1,12,11,13", "12,3,3,3", "12", "pads=1,1,1,1",
-         "Sub a r h -> s", "Relu t s -> f", QUANTIZE),
-     1},
-    {SUM("depthwise", "2,8,6,5", "2,8,6,5", "8,1,3,3", "8", "group=8 pads=1,1,1,1",
-         "Add a h r -> f", QUANTIZE),
-     1},
-    {SUM("a gate", "2,32,6,5", "2,20,1,1", "20,32,1,1", "20", "", "Mul a h r -> f", QUANTIZE), 1},
-    {SUM("a gate of odd channels", "2,32,6,5", "2,7,1,1", "7,32,1,1", "7", "", "Mul a r h -> f",
-         QUANTIZE),
-     1},
-    {SUM("a function", "2,32,6,5", "2,20,6,5", "20,32,1,1", "20", "", "HardSwish a h -> f",
-         QUANTIZE, "Add e f r -> z", "Relu g z -> o"),
-     1},
-    {SUM("two quantizers", "2,32,6,5", "2,20,6,5", "20,32,1,1", "20", "", "Add a h r -> f",
-         QUANTIZE, "QuantizeLinear p f ws -> z | axis=1"),
-     1},
-    {SUM("scales by channel", "2,32,6,5", "2,20,6,5", "20,32,1,1", "20", "", "Add a h r -> f",
-         "QuantizeLinear q f ws -> o | axis=1", "QuantizeLinear p r ys yz -> y"),
-     0},
-    {SUM("the residual is quantized", "2,32,6,5", "2,20,6,5", "20,32,1,1", "20", "",
-         "Add a h r -> f", "QuantizeLinear q r ys yz -> y"),
-     0},
-    {{"a product of matrices",
-      21,
-      {"x uint8[19,48]", "r float[19,36]"},
-      {X_NUMBERS, "w int8[48,36]", "ws float[] 0.9", "b float[36]", Y_NUMBERS},
-      {"DequantizeLinear dx x xs xz -> xf", "DequantizeLinear dw w ws -> wf", "MatMul p xf wf -> g",
-       "Add e g b -> h", "Add a h r -> f", QUANTIZE},
-      "y f"},
-     1},
-};
-
-static void sums_are_stored_with_their_integers(void** state) {
-  static const way_t ways[] = {{0}, {.sources = "-int8_bulk"}, {.sources = "-int8_bulk,-int8_mma"}};
-  (void)state;
-  for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
-    const graph_case_t* c = &sums[i].graph;
-    sample_t s;
-    pair_run_t emu, want, got;
-    uint64_t random = i;
-    sample_init(c, &s);
-    for (size_t k = 0; s.in[k]; k++) int8_case_fill(s.in[k], &random);
-    run_in(s.m, ASSAY_FORMAT_FP32, &(way_t){.backend = "emu"}, s.in, &emu);
-    run_in(s.m, ASSAY_FORMAT_FP32, &apart, s.in, &want);
-    assert_int_equal(want.pairs, 0);
-    same_bits(c->name, &emu, &want);
-    for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
-      run_in(s.m, ASSAY_FORMAT_FP32, &ways[k], s.in, &got);
-      if (k < 2 && got.pairs != sums[i].pairs)
-        fail_msg("%s: %d pairs of layers, not %d", c->name, got.pairs, sums[i].pairs);
-      same_bits(c->name, &want, &got);
-      release(&got);
-    }
-    release(&emu);
-    release(&want);
-    sample_deinit(&s);
-  }
+  pair_case_release(&want);
+  pair_case_release(&got);
+  pair_case_deinit(&s);
 }
 
 // ---- others -------------------------------------------------------------------------------------
@@ -374,22 +174,23 @@ static void layers_that_are_looked_at_stay_alone(void** state) {
   (void)state;
   int layers = 0;
   const assay_tap_t tap = {.layer = count, .user = &layers};
-  const way_t looked_at = {.tap = &tap}, forced = {.kernel = "product_few/8x16"};
-  sample_t s;
-  pair_run_t want, tapped, asked;
-  sample_init(&rows[0], &s);
-  run_in(s.m, ASSAY_FORMAT_FP16, &apart, s.in, &want);
-  run_in(s.m, ASSAY_FORMAT_FP16, &looked_at, s.in, &tapped);
-  run_in(s.m, ASSAY_FORMAT_FP16, &forced, s.in, &asked);
+  const pair_case_way_t looked_at = {.tactic = any.tactic, .tap = &tap},
+                        forced = {.tactic = any.tactic, .kernel = "product_few/8x16"};
+  pair_case_sample_t s;
+  pair_case_run_t want, tapped, asked;
+  pair_case_init(&rows[0], &s);
+  pair_case_run(s.m, ASSAY_FORMAT_FP16, &apart, s.in, &want);
+  pair_case_run(s.m, ASSAY_FORMAT_FP16, &looked_at, s.in, &tapped);
+  pair_case_run(s.m, ASSAY_FORMAT_FP16, &forced, s.in, &asked);
   assert_int_equal(tapped.pairs, 0);
   assert_int_equal(asked.pairs, 0);
-  assert_int_equal(layers, RUNS * 2);
-  same_bits("with a tap", &want, &tapped);
-  same_bits("with a kernel that is asked for", &want, &asked);
-  release(&want);
-  release(&tapped);
-  release(&asked);
-  sample_deinit(&s);
+  assert_int_equal(layers, PAIR_CASE_RUNS * 2);
+  pair_case_same("with a tap", &want, &tapped);
+  pair_case_same("with a kernel that is asked for", &want, &asked);
+  pair_case_release(&want);
+  pair_case_release(&tapped);
+  pair_case_release(&asked);
+  pair_case_deinit(&s);
 }
 
 // ---- times --------------------------------------------------------------------------------------
@@ -414,29 +215,30 @@ static void pairs_compete_by_time(void** state) {
     int pairs;
   } times[] = {{"4.00", 1}, {"9.99", 1}, {"10.00", 0}, {"80.00", 0}};
   assay_str_t measured = {0};
-  sample_t s;
-  pair_run_t want, got;
-  sample_init(&rows[0], &s);
-  run_in(s.m, ASSAY_FORMAT_FP16, &(way_t){.measured = &measured}, s.in, &want);
+  pair_case_sample_t s;
+  pair_case_run_t want, got;
+  pair_case_init(&rows[0], &s);
+  pair_case_run(s.m, ASSAY_FORMAT_FP16,
+                &(pair_case_way_t){.tactic = any.tactic, .measured = &measured}, s.in, &want);
   assert_int_equal(want.pairs, 1);
   for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
     char* text = with_time(assay_str_get(&measured), times[i].microseconds);
-    run_in(s.m, ASSAY_FORMAT_FP16, &(way_t){.times = text}, s.in, &got);
+    pair_case_run(s.m, ASSAY_FORMAT_FP16, &(pair_case_way_t){.tactic = any.tactic, .times = text},
+                  s.in, &got);
     if (got.pairs != times[i].pairs)
       fail_msg("%s us: %d pairs of layers", times[i].microseconds, got.pairs);
-    same_bits("by time", &want, &got);
-    release(&got);
+    pair_case_same("by time", &want, &got);
+    pair_case_release(&got);
     assay_free(text);
   }
-  release(&want);
-  sample_deinit(&s);
+  pair_case_release(&want);
+  pair_case_deinit(&s);
   assay_str_deinit(&measured);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(one_launch_has_the_bits_of_two),
                                      cmocka_unit_test(special_numbers_are_the_same),
-                                     cmocka_unit_test(sums_are_stored_with_their_integers),
                                      cmocka_unit_test(others_stay_alone),
                                      cmocka_unit_test(layers_that_are_looked_at_stay_alone),
                                      cmocka_unit_test(pairs_compete_by_time)};
