@@ -101,5 +101,7 @@ static void sums_are_stored_with_their_integers(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(sums_are_stored_with_their_integers)};
+  setenv("ASSAY_FAKE_TIMES", "8000,0,5000,0", 1);
+  product_case_platform();
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,10 +8,17 @@
 // all groups, so that steps between neighbours are constants. DEPTHWISE 1: each channel is its own
 // group; 0: the CH channels are of one group, which reads OF_GROUP of the input. The weights are
 // [taps, OF_GROUP, channels made]; PRELOAD 1: a thread keeps all of its own, which it reads before the
-// inputs are there. All places of operands fit 31 bits; the first axis is not there.
+// inputs are there. With GATE a thread does so for CH channels of either half, of which CH of the
+// output become. All places of operands fit 31 bits; the first axis is not there.
 #include "product.h"
 #include "vectors.h"
 
+#ifdef GATE
+#define HALVES 2
+#else
+#define HALVES 1
+#endif
+#define STORED (MADE / HALVES)  // channels that lie side by side in the output
 #define X_CHANNELS (DEPTHWISE ? CH : OF_GROUP)            // that are read at a place
 #define COLUMNS ((OUTS - 1) * SW + (KW - 1) * DW + 1)  // of the input, under all windows
 
@@ -90,9 +97,67 @@ DEVICE void add_row(const ELEMENT(IN) * x, int32_t column, int32_t columns, cons
   }
 }
 
+// All rows of the kernel, of which the first one is at `top`. x: of the sample's first place, whose
+// row is `row`.
+DEVICE void add_rows(const product_args_t* a, const ELEMENT(IN) * x, int32_t row, int32_t top,
+                     int32_t left, const weights_t* w, float (*sums)[CH]) {
+  const product_axis_t *down = &a->axes[PRODUCT_AXES - 2], *across = &a->axes[PRODUCT_AXES - 1];
+#if KH * KW * OF_GROUP <= 64
+  UNROLL
+#else
+  ROLLED
+#endif
+  for (int r = 0; r < KH; r++) {
+    const bool there = (uint32_t)(top + r * DH) < (uint32_t)down->in;
+    const int64_t place = (int64_t)((row + top + r * DH) * across->in + left);
+    add_row(x + place * READ, left, there ? across->in : 0, w, r * KW * OF_GROUP, sums);
+  }
+}
+
+// The first channel that is read for these.
+DEVICE int32_t first_read(int32_t channel) {
+  return DEPTHWISE ? channel : channel / (MADE / (READ / OF_GROUP)) * OF_GROUP;
+}
+
+// What is there of CH channels before the inputs are.
+DEVICE void begin_half(const product_args_t* a, int32_t channel, bool inside, weights_t* w,
+                       float* bias, float (*sums)[CH]) {
+  w->at = GLOBAL(const ELEMENT(IN), a->w) + channel;
+  UNROLL
+  for (int o = 0; o < OUTS; o++) UNROLL
+  for (int j = 0; j < CH; j++) sums[o][j] = 0;
+#if PRELOAD
+  if (inside) UNROLL
+  for (int k = 0; k < KH * KW * OF_GROUP; k++) read_words(w->at + k * MADE, CH, w->words[k]);
+#endif
+  UNROLL
+  for (int j = 0; j < CH; j++)
+    bias[j] = inside && a->bias ? GLOBAL(const float, a->bias)[channel + j] : 0;
+}
+
+#ifdef GATE
+// What becomes of CH sums of either half.
+DEVICE void finish_sums(const product_args_t* a, int32_t row, int32_t channel, float* sums) {
+  const int32_t at = row * STORED + channel;
+  UNROLL
+  for (int j = 0; j < 2 * CH; j++) sums[j] = ROUND(GATE)(sums[j]);
+#if PROGRAM_VECTOR > 1 && CH == PROGRAM_VECTOR
+  value_t values[PROGRAM_VECTOR];
+  program_vector(sums, (index_t)row, (index_t)channel, &a->program, values);
+  STORE_VECTOR(PROGRAM_OUT, GLOBAL(WORD_OF(PROGRAM_OUT), a->y) + at, values)
+#else
+  float values[CH];
+  UNROLL
+  for (int j = 0; j < CH; j++)
+    values[j] =
+        program(sums[j], sums[CH + j], (index_t)row, (index_t)(channel + j), &a->program);
+  STORE_N(CH, OUT)(GLOBAL(ELEMENT(OUT), a->y), at, values);
+#endif
+}
+#else
 // As finish_sum of product.h, of CH columns.
 DEVICE void finish_sums(const product_args_t* a, int32_t row, int32_t channel, float* sum) {
-  const int32_t at = row * MADE + channel;
+  const int32_t at = row * STORED + channel;
 #if EPILOGUE && PROGRAM_VECTOR > 1 && CH % PROGRAM_VECTOR == 0
   UNROLL
   for (int j = 0; j < CH; j += PROGRAM_VECTOR) {
@@ -109,52 +174,41 @@ DEVICE void finish_sums(const product_args_t* a, int32_t row, int32_t channel, f
   STORE_N(CH, OUT)(GLOBAL(ELEMENT(OUT), a->y), at, sum);
 #endif
 }
+#endif
 
 KERNEL(direct_conv_row, product_args_t, 128) {
   const product_axis_t *down = &a.axes[PRODUCT_AXES - 2], *across = &a.axes[PRODUCT_AXES - 1];
   const uint32_t pieces = ((uint32_t)across->out + OUTS - 1) / OUTS;
   const uint32_t i = (uint32_t)BLOCK * (uint32_t)THREADS + (uint32_t)THREAD,
-                 piece = i / (MADE / CH);
+                 piece = i / (STORED / CH);
   const uint32_t line = piece / pieces, sample = line / (uint32_t)down->out;
-  const int32_t channel = (int32_t)(i % (MADE / CH) * CH);
+  const int32_t channel = (int32_t)(i % (STORED / CH) * CH);
   const int32_t first = (int32_t)((piece - line * pieces) * OUTS);
   const int32_t left = first * SW - across->pad;
   const int32_t top = (int32_t)(line - sample * (uint32_t)down->out) * SH - down->pad;
   const bool inside = line * (uint32_t)across->out < (uint32_t)a.m;
-  weights_t w;
-  float sums[OUTS][CH], bias[CH] = {0};
-  w.at = GLOBAL(const ELEMENT(IN), a.w) + channel;
+  weights_t w[HALVES];
+  float sums[HALVES][OUTS][CH], bias[HALVES][CH];
   UNROLL
-  for (int o = 0; o < OUTS; o++) UNROLL
-  for (int j = 0; j < CH; j++) sums[o][j] = 0;
-#if PRELOAD
-  if (inside) UNROLL
-  for (int k = 0; k < KH * KW * OF_GROUP; k++) read_words(w.at + k * MADE, CH, w.words[k]);
-#endif
-  if (inside && a.bias) UNROLL
-  for (int j = 0; j < CH; j++) bias[j] = GLOBAL(const float, a.bias)[channel + j];
+  for (int h = 0; h < HALVES; h++)
+    begin_half(&a, channel + h * STORED, inside, &w[h], bias[h], sums[h]);
   WAIT_FOR_INPUTS();
   LAUNCH_NEXT();
   if (!inside) return;
   // Places before the input's first are counted from it, too, and not read.
-  const ELEMENT(IN)* x = GLOBAL(const ELEMENT(IN), a.x) +
-                         (DEPTHWISE ? channel : channel / (MADE / (READ / OF_GROUP)) * OF_GROUP);
+  const ELEMENT(IN)* x = GLOBAL(const ELEMENT(IN), a.x);
   const int32_t row = (int32_t)sample * down->in;
-#if KH * KW * OF_GROUP <= 64
   UNROLL
-#else
-  ROLLED
-#endif
-  for (int r = 0; r < KH; r++) {
-    const bool there = (uint32_t)(top + r * DH) < (uint32_t)down->in;
-    const int64_t place = (int64_t)((row + top + r * DH) * across->in + left);
-    add_row(x + place * READ, left, there ? across->in : 0, &w, r * KW * OF_GROUP, sums);
-  }
+  for (int h = 0; h < HALVES; h++)
+    add_rows(&a, x + first_read(channel + h * STORED), row, top, left, &w[h], sums[h]);
   UNROLL
   for (int o = 0; o < OUTS; o++) {
+    float made[HALVES * CH];
     if (first + o >= across->out) continue;
-    if (a.bias) UNROLL
-    for (int j = 0; j < CH; j++) sums[o][j] += bias[j];
-    finish_sums(&a, (int32_t)line * across->out + first + o, channel, sums[o]);
+    UNROLL
+    for (int h = 0; h < HALVES; h++) UNROLL
+    for (int j = 0; j < CH; j++)
+      made[h * CH + j] = a.bias ? sums[h][o][j] + bias[h][j] : sums[h][o][j];
+    finish_sums(&a, (int32_t)line * across->out + first + o, channel, made);
   }
 }

@@ -4,6 +4,8 @@
 // Options: CONV 0: the left side is a matrix; 1: the input of a convolution, 2: of a transposed
 // one. OUT: the type of the output (not there: sums are not floats); THROUGH, where it is there:
 // the one that results are rounded to before. EPILOGUE 1: what follows is in "program.h".
+// GATE: the program makes an element of the output of a column of either half of the product's
+// (PRODUCT_GATED), which are rounded to this type before.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_H_
 
@@ -170,7 +172,17 @@ DEVICE int64_t find_term(const product_args_t* a, const row_t* r, int64_t k) {
 #define ROUNDED(x) (x)
 #endif
 
+// Sum i of TOGETHER as a program's argument.
+#ifdef GATE
+#define SUM(sums, i) (sums)[i], (sums)[TOGETHER + (i)]
+#define PICKED_SUM(sums, i) pick(sums, i), pick((sums) + TOGETHER, i)
+#else
+#define SUM(sums, i) (sums)[i]
+#define PICKED_SUM(sums, i) pick(sums, i)
+#endif
+
 #ifdef OUT
+#ifndef GATE
 DEVICE void finish_sum(const product_args_t* a, const tile_t* t, int64_t row, int64_t column,
                        float sum) {
   if (row >= a->m || column >= a->n) return;
@@ -185,6 +197,7 @@ DEVICE void finish_sum(const product_args_t* a, const tile_t* t, int64_t row, in
   STORE(OUT)(GLOBAL(ELEMENT(OUT), a->y), at, ROUNDED(sum));
 #endif
 }
+#endif
 
 // The same of TOGETHER sums that lie side by side, which are stored at once where all of them are
 // there and the place is a multiple of their bytes.
@@ -259,7 +272,7 @@ DEVICE uint32_t store_sums(const product_args_t* a, int64_t line, int64_t place,
   ROLLED
   for (int i = 0; i < n; i++)
     y[i] = TO_WORD(PROGRAM_OUT)(
-        program(pick(sums, i), (index_t)line, (index_t)(place + i), &a->program));
+        program(PICKED_SUM(sums, i), (index_t)line, (index_t)(place + i), &a->program));
   return 0;
 #endif
 }
@@ -297,8 +310,8 @@ DEVICE uint32_t store_sums(const product_args_t* a, int64_t line, int64_t place,
   for (int i = 0; i < TOGETHER; i++) {
     if (i >= n) continue;
 #if EPILOGUE
-    all[i] =
-        TO_WORD(PROGRAM_OUT)(program(sums[i], (index_t)line, (index_t)(place + i), &a->program));
+    all[i] = TO_WORD(PROGRAM_OUT)(
+        program(SUM(sums, i), (index_t)line, (index_t)(place + i), &a->program));
 #else
     STORE(OUT)(all, i, ROUNDED(sums[i]));
 #endif
@@ -314,6 +327,7 @@ DEVICE uint32_t store_sums(const product_args_t* a, int64_t line, int64_t place,
 }
 #endif
 
+#ifndef GATE
 // How many of TOGETHER sums of a column are there.
 DEVICE int columns_left(const product_args_t* a, int64_t column) {
   return a->n - column < TOGETHER ? (int)(a->n - column) : TOGETHER;
@@ -340,6 +354,7 @@ DEVICE void finish_open(const product_args_t* a, const ending_t* e, int64_t row,
   (void)a, (void)e, (void)row, (void)column, (void)sum, (void)bias;
 #endif
 }
+#endif
 #endif
 
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_H_

@@ -6,6 +6,11 @@
 
 enum { PRODUCT_DIMS = 6, PRODUCT_AXES = 3 };
 
+// With GATE the output's columns come of two halves of the product's, of which so many of one and
+// as many of the other take turns; of what is over of a half there are zeros in weights. y_row:
+// columns of the output.
+enum { PRODUCT_GATED = 16 };
+
 // An axis of a convolution (ops/conv/window.h): window o begins at o * stride - pad.
 typedef struct product_axis {
   int32_t in, out, kernel, stride, dilation, pad;

@@ -122,6 +122,8 @@ static void pad(const assay_sized_layer_t* l, cuda_product_t* p, cuda_bulk_t* b)
 static bool read_operands(const assay_sized_layer_t* l, int parts, cuda_product_t* p,
                           cuda_bulk_t* b) {
   if (!is_bulk(l, p)) return false;
+  // Weights of halves lie in turn as they are, neither gathered nor in parts.
+  if (p->half_type && (parts || cuda_gather_fits(p))) return false;
   if (cuda_gather_fits(p)) cuda_gather_join(p);
   if (parts && !split_weights(l, parts, p, b)) return false;
   if (!parts) pad(l, p, b);

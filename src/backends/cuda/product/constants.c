@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "backends/cuda/kernels/product_args.h"
 #include "base/alloc.h"
 #include "base/shown.h"
 #include "exec/device/resident.h"
@@ -200,6 +201,44 @@ assay_status_t cuda_rows_get(const assay_sized_layer_t* l, const assay_operand_t
   assay_str_printf_raw(&key, "%s as %s, %lld rows by %lld", weights->value->name,
                        assay_type_name(weights->type), (long long)rows->rows,
                        (long long)rows->pitch);
+  return bring_arranged(l, &key, o, out);
+}
+
+// ---- halves of a gate ---------------------------------------------------------------------------
+
+int64_t cuda_halves_columns(const cuda_halves_t* h) {
+  return (h->columns + PRODUCT_GATED - 1) / PRODUCT_GATED * PRODUCT_GATED * 2;
+}
+
+// The column that stands for column i of a half.
+static int64_t place_of_half(int64_t i, int half) {
+  return (i / PRODUCT_GATED * 2 + half) * PRODUCT_GATED + i % PRODUCT_GATED;
+}
+
+static void take_turns(const void* how, const float* from, float* to) {
+  const cuda_halves_t* h = how;
+  for (int half = 0; half < 2; half++)
+    for (int64_t i = 0; i < h->columns; i++) {
+      const float* x = from + (half * h->columns + i) * h->column_step;
+      float* at = to + place_of_half(i, half) * h->pitch;
+      for (int64_t tap = 0; tap < h->taps; tap++)
+        for (int64_t channel = 0; channel < h->channels; channel++)
+          *at++ = x[tap * h->tap_step + channel * h->channel_step];
+    }
+}
+
+assay_status_t cuda_halves_get(const assay_sized_layer_t* l, const assay_operand_t* weights,
+                               const cuda_halves_t* halves, assay_device_ptr_t* out) {
+  const arranged_t o = {.weights = weights,
+                        .type = weights->type,
+                        .size = cuda_halves_columns(halves) * halves->pitch,
+                        .arrange = take_turns,
+                        .how = halves};
+  assay_str_t key = {0};
+  assay_str_printf_raw(&key, "%s as %s, halves of %lld by %lld x %lld, %lld", weights->value->name,
+                       assay_type_name(weights->type), (long long)halves->columns,
+                       (long long)halves->taps, (long long)halves->channels,
+                       (long long)halves->column_step);
   return bring_arranged(l, &key, o, out);
 }
 

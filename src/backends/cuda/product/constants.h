@@ -31,6 +31,17 @@ typedef struct cuda_rows {
 assay_status_t cuda_rows_get(const assay_sized_layer_t* l, const assay_operand_t* weights,
                              const cuda_rows_t* rows, assay_device_ptr_t* out) ASSAY_MUST_USE;
 
+// Weights of a gate (PRODUCT_GATED of kernels/product_args.h), of the operand's type: of both
+// halves so many columns in turn, each of `pitch` elements, zeros behind its taps * channels terms
+// and for columns that are over. Elements of the operand are so far apart.
+typedef struct cuda_halves {
+  int64_t columns, taps, channels, pitch;  // columns of a half
+  int64_t column_step, tap_step, channel_step;
+} cuda_halves_t;
+int64_t cuda_halves_columns(const cuda_halves_t* h);  // of both, and those that are over
+assay_status_t cuda_halves_get(const assay_sized_layer_t* l, const assay_operand_t* weights,
+                               const cuda_halves_t* halves, assay_device_ptr_t* out) ASSAY_MUST_USE;
+
 // Weights of float32, rounded to tf32: [columns, pitch], zeros behind each row's taps * channels
 // terms. With two parts what that leaves is rounded likewise, a matrix behind the first one.
 // Elements of the operand are so far apart.

@@ -39,6 +39,9 @@ static bool is_one(const product_axis_t* x) {
   return x->in == 1 && x->out == 1 && x->kernel == 1 && x->pad == 0;
 }
 
+// A thread makes a piece of either half.
+static int halves_of(const cuda_product_t* p) { return p->half_type ? 2 : 1; }
+
 // Threads of pieces; 0: these do not fit the layer.
 static int64_t threads_of(const cuda_product_t* p, const piece_t* s) {
   const product_args_t* a = &p->args;
@@ -49,9 +52,10 @@ static int64_t threads_of(const cuda_product_t* p, const piece_t* s) {
   const int64_t side_by_side = depthwise ? a->y_row : a->n;
   const int64_t samples = a->m / ((int64_t)down->out * across->out);
   if (p->left != CUDA_LEFT_CONV || !is_one(&a->axes[0]) || side_by_side % s->channels ||
-      (s->channels == 1 && side_by_side % 2 == 0) || (read & (read - 1)) ||
-      read * bytes_of(p->in) > PIECE_BYTES || s->channels * wider > PIECE_BYTES ||
-      a->k > MAX_TERMS || a->m > INT32_MAX / 4 / a->y_row || samples * a->x_sample > INT32_MAX / 4)
+      a->y_row % s->channels || (s->channels == 1 && side_by_side % 2 == 0) ||
+      (read & (read - 1)) || read * bytes_of(p->in) > PIECE_BYTES ||
+      s->channels * wider > PIECE_BYTES || a->k > MAX_TERMS || a->m > INT32_MAX / 4 / a->y_row ||
+      samples * a->x_sample > INT32_MAX / 4)
     return 0;
   return samples * down->out * ((across->out + s->places - 1) / s->places) *
          (a->y_row / s->channels);
@@ -66,7 +70,8 @@ static double predict(const cuda_own_t* own, const cuda_product_t* p, const piec
   const double columns =
       fmin((s->places - 1.0) * across->stride + across->kernel, (double)s->places * across->kernel);
   const double places = s->places, channels = s->channels;
-  const double reads = down->kernel * columns, taps = (double)a->k;
+  const double reads = halves_of(p) * down->kernel * columns;
+  const double taps = halves_of(p) * (double)a->k;
   const double read = is_depthwise(a) ? channels : terms;
   const double work = 120 + reads * (3 + read) + taps * (1 + channels) + taps * channels * places +
                       20 * channels * places;
@@ -87,14 +92,14 @@ static assay_status_t make_pieces(const assay_sized_layer_t* l, const cuda_produ
   const product_args_t* a = &p->args;
   const product_axis_t *down = &a->axes[PRODUCT_AXES - 2], *across = &a->axes[PRODUCT_AXES - 1];
   const int64_t threads = threads_of(p, s);
-  const int64_t words = a->k * ((s->channels * bytes_of(p->in) + 3) / 4);
+  const int64_t words = halves_of(p) * a->k * ((s->channels * bytes_of(p->in) + 3) / 4);
   if (!threads) return NULL;
   assay_str_printf(
       options,
       " -DCH=%d -DOUTS=%d -DDEPTHWISE=%d -DOF_GROUP=%d -DKH=%d -DKW=%d -DSH=%d -DSW=%d "
       "-DDH=%d -DDW=%d -DMADE=%d -DREAD=%d -DPRELOAD=%d",
       s->channels, s->places, is_depthwise(a), a->channels, down->kernel, across->kernel,
-      down->stride, across->stride, down->dilation, across->dilation, (int)a->y_row,
+      down->stride, across->stride, down->dilation, across->dilation, (int)(a->matrices * a->n),
       (int)a->x_place, p->w < 0 && words <= KEPT_WORDS);
   ASSAY_TRY(assay_str_status(options));
   const cuda_source_t source = {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/cuda/product/halves.h"
 #include "backends/cuda/product/packing.h"
 #include "base/alloc.h"
 
@@ -50,7 +51,7 @@ assay_status_t cuda_product_program(const assay_sized_layer_t* l, const cuda_pro
                                        .columns = p->args.y_row};
   *out = NULL;
   if (l->layer->n_nodes == (size_t)p->done && !p->ends) return NULL;
-  ASSAY_TRY(cuda_program_make(l, &options, out));
+  ASSAY_TRY(p->half_type ? cuda_halves_program(l, p, out) : cuda_program_make(l, &options, out));
   *ok = *out != NULL;
   return NULL;
 }
@@ -66,6 +67,7 @@ static void set_forms(const cuda_product_t* p, product_kernel_t* k, bool* ok) {
 static assay_status_t load(const cuda_source_t* source, product_kernel_t* k) {
   assay_str_t options = {0};
   assay_str_printf(&options, "%s -DEPILOGUE=%d", source->options, k->program != NULL);
+  if (k->p.half_type) assay_str_printf(&options, " -DGATE=%s", cuda_type_name(k->p.half_type));
   if (k->p.through) assay_str_printf(&options, " -DTHROUGH=%s", cuda_type_name(k->p.through));
   cuda_source_t whole = *source;
   whole.options = assay_str_get(&options);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "backends/cuda/product/constants.h"
+#include "backends/cuda/product/halves.h"
 #include "backends/cuda/product/read_conv.h"
 
 // An operand as matrices.
@@ -73,7 +74,8 @@ static bool read_sides(const assay_sized_layer_t* l, cuda_product_t* p, bool x_t
   a->w_column = w_turned ? a->k : 1;
   a->y_row = a->n;
   int64_t size;
-  if (!assay_mul_i64(a->m * a->n, a->matrices, &size) || size != l->out[0].size) return false;
+  if (!assay_mul_i64(a->m * a->n, a->matrices, &size) || size != cuda_product_result(l)->size)
+    return false;
   if (!x_turned) join_batch(a);
   return true;
 }
@@ -130,7 +132,7 @@ static assay_status_t read(const assay_sized_layer_t* l, bool direct, cuda_produ
   const assay_node_t* n = l->layer->nodes[0];
   const bool product = strcmp(n->op_type, "MatMul") == 0 || strcmp(n->op_type, "Gemm") == 0;
   const bool conv = strcmp(n->op_type, "Conv") == 0 || strcmp(n->op_type, "ConvTranspose") == 0;
-  *p = (cuda_product_t){.x = -1, .w = -1, .done = 1};
+  *p = (cuda_product_t){.x = -1, .w = -1, .done = 1, .halves = cuda_halves_input(l)};
   *ok = false;
   if (*n->domain || !(product || conv) || (direct && product) || l->layer->int8 || l->n_out != 1 ||
       !l->out[0].value || !l->out[0].size || n->n_inputs < 2)
@@ -142,7 +144,8 @@ static assay_status_t read(const assay_sized_layer_t* l, bool direct, cuda_produ
   p->tf32 = l->layer->format == ASSAY_FORMAT_TF32;
   if (!cuda_type_name(p->in) || !cuda_type_name(p->out)) return NULL;
   *ok = true;
-  return product ? read_product(l, p, ok) : cuda_conv_read(l, direct, p, ok);
+  ASSAY_TRY(product ? read_product(l, p, ok) : cuda_conv_read(l, direct, p, ok));
+  return *ok && p->halves >= 0 ? cuda_halves_take(l, direct, p, ok) : NULL;
 }
 
 // Whether a program does what comes after the product.

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "backends/cuda/product/halves.h"
 #include "backends/cuda/product/packing.h"
 #include "ops/conv/conv.h"
 #include "ops/conv/conv_transpose.h"
@@ -145,7 +146,7 @@ assay_status_t cuda_conv_read(const assay_sized_layer_t* l, bool direct, cuda_pr
   if (!*ok) return NULL;
   p->layout = ASSAY_LAYOUT_CHANNELS_LAST;
   const assay_tensor_t x_head = head_of(x), w_head = head_of(w);
-  ASSAY_TRY(cuda_conv_read_sizes(n, &x_head, &w_head, &l->out[0], p, &s, ok));
+  ASSAY_TRY(cuda_conv_read_sizes(n, &x_head, &w_head, cuda_product_result(l), p, &s, ok));
   *ok = *ok && (!bias || bias->size == s.m);
   if (!*ok) return NULL;
   const cuda_taps_t taps = {.m = s.m,

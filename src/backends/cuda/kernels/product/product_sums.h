@@ -41,6 +41,44 @@ DEVICE void put_sums(float* tile, int row, int column, float low, float high) {
 #define ROWS_AT_ONCE (FINISH_THREADS / (FINISH_COLUMNS / TOGETHER))
 #define OPEN_WORDS (BM * TOGETHER <= 64 * ROWS_AT_ONCE ? 1 : 2)
 
+#ifdef GATE
+// Of so many columns of either half, from one of the output on.
+DEVICE void take_halves_of_bias(const product_args_t* a, int64_t column, int n, float* bias) {
+  const float* from = GLOBAL(const float, a->bias) + column;
+  if (!a->bias) return;
+  UNROLL
+  for (int i = 0; i < TOGETHER; i++) {
+    if (i >= n) continue;
+    bias[i] = from[i];
+    bias[TOGETHER + i] = from[a->y_row + i];
+  }
+}
+
+// `thread` of those that finish it. The product is one matrix.
+DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* sums, int thread) {
+  // A thread has the same columns of several rows.
+  const int threads = BN / 2 / TOGETHER, rows = FINISH_THREADS / threads;
+  const int first = thread / threads, across = thread % threads * TOGETHER;
+  const int64_t column = t->column / 2 + across, left = a->y_row - column;
+  const int n = left < TOGETHER ? (int)left : TOGETHER;
+  float bias[2 * TOGETHER] = {0};
+  if (first >= rows || left <= 0) return;
+  take_halves_of_bias(a, column, n, bias);
+  sums += across / PRODUCT_GATED * 2 * PRODUCT_GATED + across % PRODUCT_GATED;
+  FINISH
+  for (int row = first; row < BM; row += rows) {
+    float halves[2 * TOGETHER];
+    if (t->row + row >= a->m) continue;
+    UNROLL
+    for (int i = 0; i < 2 * TOGETHER; i += 4)
+      read_four(sums + row * SUM_STEP + i / TOGETHER * PRODUCT_GATED + i % TOGETHER, halves + i);
+    UNROLL
+    for (int i = 0; i < 2 * TOGETHER; i++)
+      halves[i] = ROUND(GATE)(a->bias ? halves[i] + bias[i] : halves[i]);
+    store_sums(a, t->row + row, column, n, halves);
+  }
+}
+#else
 #if PROGRAM_IS_ROUGH
 #if BM * FINISH_COLUMNS > \
     128 * (FINISH_THREADS / (FINISH_COLUMNS / TOGETHER)) * (FINISH_COLUMNS / TOGETHER)
@@ -130,6 +168,7 @@ DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* s
   }
   finish_all_open(a, t, &e, sums, thread, open);
 }
+#endif  // GATE
 #endif
 
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_SUMS_H_
