@@ -46,8 +46,9 @@ static inline void pair_case_times(const assay_engine_t* engine, assay_str_t* ou
   assert_true(any);
 }
 
-static inline void pair_case_run(assay_model_t* m, assay_format_t format, const pair_case_way_t* way,
-                   assay_tensor_t* const* in, pair_case_run_t* r) {
+static inline void pair_case_run(assay_model_t* m, assay_format_t format,
+                                 const pair_case_way_t* way, assay_tensor_t* const* in,
+                                 pair_case_run_t* r) {
   const assay_precision_t precision = {.format = format};
   const assay_plan_options_t options = {.fused = true};
   assay_plan_t* plan = NULL;
@@ -81,7 +82,8 @@ static inline void pair_case_run(assay_model_t* m, assay_format_t format, const 
   assay_engine_release(engine);
 }
 
-static inline void pair_case_same(const char* name, const pair_case_run_t* a, const pair_case_run_t* b) {
+static inline void pair_case_same(const char* name, const pair_case_run_t* a,
+                                  const pair_case_run_t* b) {
   assert_int_equal(a->n_out, b->n_out);
   for (size_t i = 0; i < a->n_out; i++)
     if (!tactic_case_identical(a->out[i], b->out[i])) fail_msg("%s: other bits", name);

@@ -68,12 +68,12 @@ static const struct {
 };
 
 static void sums_are_stored_with_their_integers(void** state) {
-  static const pair_case_way_t
-      ways[] = {{.tactic = "int8_pair"},
-                {.tactic = "int8_pair", .sources = "-int8_bulk"},
-                {.tactic = "int8_pair", .sources = "-int8_bulk,-int8_mma"}},
-      emu = {.tactic = "int8_pair", .backend = "emu"},
-      apart = {.tactic = "int8_pair", .sources = "-int8_pair"};
+  static const pair_case_way_t ways[] = {{.tactic = "int8_pair"},
+                                         {.tactic = "int8_pair", .sources = "-int8_bulk"},
+                                         {.tactic = "int8_pair",
+                                          .sources = "-int8_bulk,-int8_mma"}},
+                               emu = {.tactic = "int8_pair", .backend = "emu"},
+                               apart = {.tactic = "int8_pair", .sources = "-int8_pair"};
   (void)state;
   for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
     const graph_case_t* c = &sums[i].graph;

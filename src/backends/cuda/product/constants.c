@@ -215,15 +215,15 @@ static int64_t place_of_half(int64_t i, int half) {
   return (i / PRODUCT_GATED * 2 + half) * PRODUCT_GATED + i % PRODUCT_GATED;
 }
 
-static void take_turns(const void* how, const float* from, float* to) {
+static void take_turns(const void* how, size_t elem, const void* from, void* to) {
   const cuda_halves_t* h = how;
   for (int half = 0; half < 2; half++)
     for (int64_t i = 0; i < h->columns; i++) {
-      const float* x = from + (half * h->columns + i) * h->column_step;
-      float* at = to + place_of_half(i, half) * h->pitch;
+      const int64_t x = (half * h->columns + i) * h->column_step;
+      int64_t at = place_of_half(i, half) * h->pitch;
       for (int64_t tap = 0; tap < h->taps; tap++)
         for (int64_t channel = 0; channel < h->channels; channel++)
-          *at++ = x[tap * h->tap_step + channel * h->channel_step];
+          put_element(elem, from, x + tap * h->tap_step + channel * h->channel_step, to, at++);
     }
 }
 

@@ -37,8 +37,8 @@ void cuda_fma_find(const cuda_own_t* own, const product_args_t* a, const cuda_ti
                       .stages = stages,
                       .threads = threads,
                       .shared_bytes = steps > sums ? steps : sums};
-  *ok = out->shared_bytes + OTHER_BYTES <= own->properties.shared_bytes &&
-        (groups == 1 || joins(a));
+  *ok =
+      out->shared_bytes + OTHER_BYTES <= own->properties.shared_bytes && (groups == 1 || joins(a));
 }
 
 void cuda_fma_options(const product_args_t* a, const cuda_fma_t* f, assay_str_t* out) {
@@ -129,8 +129,8 @@ assay_status_t cuda_fma_make(const assay_sized_layer_t* l, const assay_variant_t
                    "-DOUT=%s -DCONV=%d -DX_FAST=%d -DW_FAST=%d -DW_CONSTANT=%d -DBM=%d -DBN=%d "
                    "-DSTAGES=%d ",
                    cuda_type_name(p.out), (int)p.left, cuda_x_is_fast(&p.args, p.left, PIECE),
-                   cuda_w_way(&p.args, PIECE), cuda_weights_are_constant(l, &p), t->rows, t->columns,
-                   f.stages);
+                   cuda_w_way(&p.args, PIECE), cuda_weights_are_constant(l, &p), t->rows,
+                   t->columns, f.stages);
   cuda_fma_options(&p.args, &f, &options);
   const cuda_source_t source = {.file = "product_fma.cu",
                                 .kernel = "product_fma",

@@ -13,8 +13,8 @@ typedef struct cuda_fma {
   int threads, shared_bytes;
 } cuda_fma_t;
 
-// *ok false: the multiprocessors have no memory for it, or sums have one chain and groups nothing to
-// share.
+// *ok false: the multiprocessors have no memory for it, or sums have one chain and groups nothing
+// to share.
 void cuda_fma_find(const cuda_own_t* own, const product_args_t* a, const cuda_tile_t* tile,
                    int groups, cuda_fma_t* out, bool* ok);
 
@@ -33,10 +33,10 @@ assay_status_t cuda_fma_make(const assay_sized_layer_t* l, const assay_variant_t
                              assay_kernel_t** out) ASSAY_MUST_USE;
 
 // How all of them round.
-#define CUDA_FMA_ROUNDING                                                                     \
-  {                                                                                           \
-    .compute = ASSAY_FORMAT_FP32, .accumulator = ASSAY_FORMAT_FP32, .fma = true,              \
-    .by_definition = true, .function_ulps = 4                                                 \
+#define CUDA_FMA_ROUNDING                                                        \
+  {                                                                              \
+    .compute = ASSAY_FORMAT_FP32, .accumulator = ASSAY_FORMAT_FP32, .fma = true, \
+    .by_definition = true, .function_ulps = 4                                    \
   }
 
 #endif  // ASSAY_BACKENDS_CUDA_PRODUCT_FMA_H_

@@ -43,8 +43,8 @@ static bool find_weights(const assay_sized_layer_t* l, const cuda_product_t* p,
   const assay_operand_t* w = assay_sized_input(l, l->layer->nodes[0]->inputs[1]);
   if (!w || !w->constant || a->matrices != 1 || p->left == CUDA_LEFT_TRANSPOSED) return false;
   *out = w;
-  *h = (cuda_halves_t){a->n / 2, 1, a->k, (a->k + PIECE - 1) / PIECE * PIECE, a->w_column, 0,
-                       a->w_k};
+  *h = (cuda_halves_t){a->n / 2,    1, a->k,  (a->k + PIECE - 1) / PIECE * PIECE,
+                       a->w_column, 0, a->w_k};
   if (p->layout != ASSAY_LAYOUT_CHANNELS_LAST) return true;
   h->tap_step = 1;
   h->channels = w->dims[1];

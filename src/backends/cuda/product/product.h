@@ -29,10 +29,10 @@ typedef struct cuda_product {
   int done;   // nodes of the layer whose work the sums and the bias are: 2 where an Add of a row
               // behind a MatMul is the bias
   const assay_operand_t* bias;  // the constant behind args.bias; NULL: none
-  assay_type_t half_type;  // the output is made of halves of the product's columns (halves.h),
-                           // which are rounded to this type before; UNDEFINED: it is not
-  int halves;              // then: the input that stands for what the product makes
-  bool tf32;               // float32 is rounded to tf32 where it is multiplied
+  assay_type_t half_type;       // the output is made of halves of the product's columns (halves.h),
+                                // which are rounded to this type before; UNDEFINED: it is not
+  int halves;                   // then: the input that stands for what the product makes
+  bool tf32;                    // float32 is rounded to tf32 where it is multiplied
   int parts;  // of float32: the constant weights lie in so many parts of tf32 (constants.h)
   assay_layout_t layout;
 } cuda_product_t;

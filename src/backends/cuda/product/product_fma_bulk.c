@@ -42,8 +42,8 @@ static assay_status_t list(const assay_sized_layer_t* l, const way_t* way, assay
   return NULL;
 }
 
-static assay_status_t make(const assay_sized_layer_t* l, const way_t* way,
-                           const assay_variant_t* v, assay_kernel_t** out) {
+static assay_status_t make(const assay_sized_layer_t* l, const way_t* way, const assay_variant_t* v,
+                           assay_kernel_t** out) {
   cuda_product_t p;
   cuda_bulk_t b;
   cuda_fma_t f;

@@ -25,6 +25,5 @@ DEVICE value_t program(float x, float second, index_t row, index_t column,
 DEVICE void program_vector(const float* x, index_t row, index_t column, const program_args_t* p,
                            value_t* y) {
   (void)x, (void)row, (void)column;
-  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) y[i] =
-      program_of(x[i], x[PROGRAM_VECTOR + i], p);
+  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) y[i] = program_of(x[i], x[PROGRAM_VECTOR + i], p);
 }

@@ -1,5 +1,6 @@
-// How threads multiply steps of 32 terms by fused multiply-adds in float32: each sum is a few chains
-// over its terms in ascending order (PRODUCT_CHAIN), whatever the tile is, and whoever makes them.
+// How threads multiply steps of 32 terms by fused multiply-adds in float32: each sum is a few
+// chains over its terms in ascending order (PRODUCT_CHAIN), whatever the tile is, and whoever makes
+// them.
 //
 // A group of LOADERS threads, of which a thread is the LOADER-th, has a step in shared memory: rows
 // of the left side of 128 bytes, whose pieces of four terms change places by the row, so that eight
