@@ -13,6 +13,7 @@ _Static_assert((int)ATTENTION_ARGS_MASKS == (int)ASSAY_ATTENTION_MASKS, "as many
 
 enum { MIN_QUERIES = 16 };  // of a block
 enum { MAX_FOLDED = 64 };   // powers of 2 on either side of 1 that a folded scale may be
+enum { NEAR_BYTES = 24 << 20 };
 static const double LOG2_E = 1.4426950408889634;
 // Powers of 2 that weights may be before they refer to another score: as many times as large are
 // sums of values, which must not pass float32's range for that.
@@ -92,6 +93,14 @@ bool cuda_attention_folds(const attention_layer_t* a) {
          abs(power) <= MAX_FOLDED;
 }
 
+// Whether later queries see more keys, as causal ones do, and the keys and values of all heads stay
+// near (in the second-level cache) while blocks of all of them run.
+static bool sees_before(const attention_layer_t* a) {
+  const double bytes = (double)assay_kernel_float_bytes(a->k.type) * (double)a->heads *
+                       (double)a->kv_len * (double)(a->size + a->v_size);
+  return a->windowed && a->left >= a->kv_len && a->right < a->kv_len && bytes <= NEAR_BYTES;
+}
+
 // queries: of a block.
 static attention_args_t arguments(const attention_layer_t* a, int queries) {
   attention_args_t to = {.q = side(&a->q),
@@ -99,6 +108,7 @@ static attention_args_t arguments(const attention_layer_t* a, int queries) {
                          .v = side(&a->v),
                          .y = side(&a->y),
                          .tiles = divisor_of((uint32_t)((a->q_len + queries - 1) / queries)),
+                         .heads = divisor_of(a->heads > 0 ? (uint32_t)a->heads : 1),
                          .q_len = (int32_t)a->q_len,
                          .kv_len = (int32_t)a->kv_len,
                          .size = (int32_t)a->size,
@@ -107,7 +117,8 @@ static attention_args_t arguments(const attention_layer_t* a, int queries) {
                          .cap = a->cap,
                          .left = (int32_t)a->left,
                          .right = (int32_t)a->right,
-                         .zero_unseen = a->zero_unseen};
+                         .zero_unseen = a->zero_unseen,
+                         .last_first = sees_before(a)};
   const double scale = cuda_attention_folds(a) ? (double)a->scale : 1;
   to.exponent = (float)(LOG2_E * scale);
   to.growth = a->v.type == ASSAY_TYPE_FLOAT16 ? (float)(GROWTH / LOG2_E / scale) : 0;

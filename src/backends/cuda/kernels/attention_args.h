@@ -24,11 +24,14 @@ typedef struct attention_args_mask {
 
 typedef struct attention_args {
   attention_side_t q, k, v, y;
-  divisor_t batch[ATTENTION_ARGS_RANK], tiles, period;
+  divisor_t batch[ATTENTION_ARGS_RANK], tiles, heads, period;
   int32_t q_len, kv_len, size, v_size;
   float scale, cap;
   float exponent, growth;  // exp2_weights.h; with FOLDED, of products without their scale
   int32_t left, right, zero_unseen;
+  // Where queries see keys before them, those that see most, of all heads, are the first blocks, so
+  // that the last ones to begin are short; not where keys and values would come from far each time.
+  int32_t last_first;
   attention_args_mask_t masks[ATTENTION_ARGS_MASKS];
 } attention_args_t;
 

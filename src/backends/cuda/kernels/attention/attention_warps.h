@@ -288,8 +288,13 @@ DEVICE void attend(const attention_args_t* a, element_t* stages) {
   const element_t* k = GLOBAL(const element_t, a->k.at);
   const element_t* v = GLOBAL(const element_t, a->v.at);
   element_t* y = GLOBAL(element_t, a->y.at);
-  const uint32_t head = DIVIDED((uint32_t)BLOCK, a->tiles);
-  const int32_t first = (int32_t)((uint32_t)BLOCK - head * a->tiles.size) * QUERIES;
+  uint32_t head = DIVIDED((uint32_t)BLOCK, a->tiles), tile = (uint32_t)BLOCK - head * a->tiles.size;
+  if (WINDOWED && a->last_first) {
+    tile = DIVIDED((uint32_t)BLOCK, a->heads);
+    head = (uint32_t)BLOCK - tile * a->heads.size;
+    tile = a->tiles.size - 1 - tile;
+  }
+  const int32_t first = (int32_t)tile * QUERIES;
   const int32_t end = first + QUERIES < a->q_len ? first + QUERIES : a->q_len;
   const int own = THREAD / WARP * 16;
   queries_t t;
