@@ -119,6 +119,8 @@ def products(draw):
     yield "dilated", Model(draw, 1, 8, 14, 14).conv(9, 3, dilations=[2, 2], bias=False)
     yield "groups", Model(draw, 2, 24, 8, 8).conv(48, 3, group=2, pads=[1, 1, 1, 1])
     yield "depthwise", Model(draw, 1, 16, 9, 9).conv(16, 3, group=16, pads=[1, 1, 1, 1]).add("Relu").conv(12, 1)
+    yield "long sums of conv", Model(draw, 1, 40, 7, 6).conv(12, 3, pads=[1, 1, 1, 1])
+    yield "long sums of few channels", Model(draw, 1, 16, 8, 8).conv(16, 6, group=2)
     yield "one axis", Model(draw, 2, 10, 40).conv(12, 5, pads=[2, 2])
     yield "three axes", Model(draw, 1, 6, 5, 6, 7).conv(10, 3, pads=[1] * 6)
     m = Model(draw, 1, 12, 10, 10).conv(12, 3, pads=[1, 1, 1, 1])

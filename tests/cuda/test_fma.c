@@ -91,8 +91,21 @@ static const graph_case_t engine_cases[] = {
      "y"},
 };
 
+// Sums of one chain.
+static const char* const short_by_engine[] = {"product_fma/64x64", "product_fma_bulk/128x64",
+                                              "product_fma_bulk/64x64", NULL};
+static const graph_case_t short_cases[] = {
+    ROW("the longest sums of one chain", {"x float[70,252]"}, {"w float[252,200]"},
+        "MatMul p x w -> y"),
+    ROW("less than a step", LIST("x float[130,20]"), LIST("w float[66,20]", "b float[66]"),
+        "Gemm p x w b -> y | transB=1"),
+    ROW("1x1", {"x float[2,36,5,6]"}, {"w float[72,36,1,1]"}, "Conv c x w -> y"),
+};
+
 static void the_engine_changes_no_bits(void** state) {
   (void)state;
+  for (size_t i = 0; i < sizeof short_cases / sizeof *short_cases; i++)
+    product_case_same(&short_cases[i], ASSAY_FORMAT_FP32, short_by_engine);
   for (size_t i = 0; i < sizeof engine_cases / sizeof *engine_cases; i++)
     product_case_same(&engine_cases[i], ASSAY_FORMAT_FP32, by_engine);
 }

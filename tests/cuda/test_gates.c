@@ -83,7 +83,7 @@ static void products_have_the_bits_of_two_launches(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
     check(&products[i], ASSAY_FORMAT_FP16, 1);
-    if (i % 3 == 0) check(&products[i], others_of[i / 3 % 3], 1);
+    if (i % 3 == 0) check(&products[i], others_of[i / 3 % 2 * 2], 1);
   }
 }
 
@@ -144,7 +144,7 @@ static void check_kernels(const graph_case_t* c, assay_format_t format,
 static void all_kernels_of_products_do(void** state) {
   (void)state;
   static const graph_case_t wide =
-      LAYERS("more than a tile", {"x float[150,72]"}, LIST("w float[72,424]", "b float[424]"),
+      LAYERS("more than a tile", {"x float[70,72]"}, LIST("w float[72,168]", "b float[168]"),
              "Gemm p x w b -> h", GLU(1));
   static const char* const of_16_bits[] = {"product_bulk",  "product_turns", "product_clusters",
                                            "product_wgmma", "product_mma",   NULL};

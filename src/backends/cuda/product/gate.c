@@ -1,6 +1,5 @@
 // A product and what is done to the halves of its columns, in one launch (halves.h): what the
 // product makes, twice as large as the output, is neither written nor read.
-#include <math.h>
 #include <string.h>
 
 #include "backends/cuda/product/halves.h"

@@ -114,6 +114,7 @@ assay_status_t emu_conv_read(emu_operands_t* o, const emu_gpu_t* gpu, emu_produc
   if (!*ok) return NULL;
   const bool tf32 = l->layer->format == ASSAY_FORMAT_TF32 && of_x->type == ASSAY_TYPE_FLOAT;
   p->arithmetic = emu_arithmetic(gpu, tf32 ? ASSAY_FORMAT_TF32 : assay_type_format(of_x->type));
+  p->arithmetic.split = p->arithmetic.fma;
   if (is_few(p)) {
     p->arithmetic = emu_arithmetic(gpu, ASSAY_FORMAT_FP32);
     p->arithmetic.tf32 = tf32;

@@ -126,6 +126,7 @@ assay_status_t emu_product_read(emu_operands_t* o, const emu_gpu_t* gpu, emu_pro
   if (!*ok) return NULL;
   const bool tf32 = l->layer->format == ASSAY_FORMAT_TF32 && l->in[x].type == ASSAY_TYPE_FLOAT;
   p->arithmetic = emu_arithmetic(gpu, tf32 ? ASSAY_FORMAT_TF32 : assay_type_format(l->in[x].type));
+  p->arithmetic.split = p->arithmetic.fma;
   ASSAY_TRY(emu_operand_get(o, x, ASSAY_LAYOUT_PLAIN, &p->x));
   ASSAY_TRY(emu_operand_get(o, w, ASSAY_LAYOUT_PLAIN, &p->w));
   return gemm ? read_end(o, n, p) : NULL;

@@ -202,8 +202,9 @@ static int64_t chain_of(int64_t k) {
 }
 
 ASSAY_CLONES("arch=x86-64-v4", "arch=x86-64-v3", "default")
-static void fma_row(const emu_rows_t* x, int64_t i, const emu_rows_t* w, float* y) {
-  const int64_t chain = chain_of(x->k);
+static void fma_row(const emu_arithmetic_t* a, const emu_rows_t* x, int64_t i, const emu_rows_t* w,
+                    float* y) {
+  const int64_t chain = a->split ? chain_of(x->k) : x->k;
   for (int64_t j = 0; j < w->n; j++) {
     const float *u = x->value + i * x->step, *v = w->value + j * w->step;
     float sum = y[j];
@@ -220,7 +221,7 @@ static void fma_row(const emu_rows_t* x, int64_t i, const emu_rows_t* w, float* 
 void emu_rows_multiply(const emu_arithmetic_t* a, const emu_rows_t* x, int64_t i,
                        const emu_rows_t* w, float* y) {
   if (a->fma) {
-    fma_row(x, i, w, y);
+    fma_row(a, x, i, w, y);
     return;
   }
   if (x->finite[i]) {

@@ -10,7 +10,8 @@
 #include "formats/format.h"
 
 typedef struct emu_arithmetic {
-  bool fma;         // chains of fused multiply-adds in float32
+  bool fma;         // one chain of fused multiply-adds in float32
+  bool split;       // of many terms several chains, as kernels of products have them
   bool tf32;        // operands are rounded to it
   int terms;        // of a step
   int up;           // places by which a product's mantissa moves to its place in a step

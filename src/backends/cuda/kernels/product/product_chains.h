@@ -211,8 +211,21 @@ DEVICE void begin_chain(float* all, bool is_first, float (*sums)[TN]) {
 DEVICE void put_all(float* tiles, const part_t* p, float (*sums)[TN]) {
   float* tile = tiles + GROUP * TILE_FLOATS;
   UNROLL
-  for (int i = 0; i < TM; i++) UNROLL
-  for (int j = 0; j < TN; j++) tile[row_of(p, i) * SUM_STEP + column_of(p, j)] = sums[i][j];
+  for (int i = 0; i < TM; i++) {
+    float* row = tile + row_of(p, i) * SUM_STEP;
+    UNROLL
+    for (int j = 0; j < TN; j += 4) {
+#if TURNED
+      uint32_t words[4];
+      UNROLL
+      for (int c = 0; c < 4; c++) words[c] = bits_of(sums[i][j + c]);
+      WRITE_16(row + column_of(p, j), words);
+#else
+      UNROLL
+      for (int c = 0; c < 4; c++) row[column_of(p, j + c)] = sums[i][j + c];
+#endif
+    }
+  }
 }
 
 // Behind it and SYNC: those of groups that have terms are added up in the first tile. MULTIPLIERS
