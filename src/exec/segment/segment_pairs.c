@@ -37,6 +37,8 @@ static assay_status_t make(builder_t* b, int i, assay_kernel_t** out) {
       !reads(&second, first.out[0].value))
     return NULL;
   pair.hides = is_hidden(b, i, first.out[0].value);
+  // Nor does the first one, unless what it makes is not written at all.
+  if (!pair.hides && pair.kernels[0]->in_place >= 0) return NULL;
   return b->in->target->choose_pair(b->in->user, &pair, out);
 }
 
@@ -54,11 +56,10 @@ static bool has_forms(const assay_kernel_t* pair, const assay_step_t* a, const a
   return same_form(pair->out[0], a->kernel->out[0]) && same_form(pair->out[1], b->kernel->out[0]);
 }
 
-// Whether nothing is moved for the second one, and neither writes over what it reads. What the
+// Whether nothing is moved for the second one, which does not write over what it reads. What the
 // caller gets of the first one's output may be moved behind both.
 static bool are_next(const assay_step_t* a, const assay_step_t* b) {
-  return a->kernel && b->kernel && b->outputs == b->moves && a->kernel->in_place < 0 &&
-         b->kernel->in_place < 0;
+  return a->kernel && b->kernel && b->outputs == b->moves && b->kernel->in_place < 0;
 }
 
 // Whether the first one's output lies where the second one reads it.

@@ -39,6 +39,10 @@ typedef struct product_args {
   int64_t x_place;   // and of a place of the input
   product_axis_t axes[PRODUCT_AXES];
   program_args_t program;  // with EPILOGUE
+  // With SCALED: rows of k elements by which the left side's are multiplied, which so many of its
+  // rows share; and how many elements are kept of them for 64 of its rows, at most.
+  address_t scale;
+  int32_t scale_rows, scale_step;
 } product_args_t;
 
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_ARGS_H_

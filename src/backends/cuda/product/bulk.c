@@ -215,6 +215,7 @@ assay_status_t cuda_bulk_make(const assay_sized_layer_t* l, const cuda_product_t
                    cuda_type_name(p->in), cuda_type_name(p->out), b->windows, s->rows, s->columns,
                    k->stages, b->turned, cuda_weights_are_constant(l, p));
   if (p->parts > 1) assay_str_printf(&options, " -DW_PARTS=%d", p->parts);
+  if (p->scaled) assay_str_append(&options, " -DSCALED=1");
   if (cuda_bulk_is_down_first(p)) assay_str_append(&options, " -DDOWN_FIRST=1");
   if (k->options) assay_str_printf(&options, " %s", k->options);
   const cuda_source_t source = {.file = k->file,

@@ -32,6 +32,7 @@ static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assa
     ASSAY_TRY(cuda_gather_enqueue(k->own, &k->p.gather, q, args.x, scratch));
     args.x = scratch;
   }
+  if (k->p.scaled) args.scale = in[k->p.scale];
   args.y = out[0];
   if (k->program) cuda_program_fill(k->program, in, &args.program);
   if (k->way.enqueue) return k->way.enqueue(&k->p, k->way.tile, q, k->kernel, &k->grid, &args);

@@ -32,6 +32,8 @@ typedef struct cuda_product {
   assay_type_t half_type;       // the output is made of halves of the product's columns (halves.h),
                                 // which are rounded to this type before; UNDEFINED: it is not
   int halves;                   // then: the input that stands for what the product makes
+  bool scaled;                  // the left side is multiplied by what args.scale says (scale.c),
+  int scale;                    // which is this input
   bool tf32;                    // float32 is rounded to tf32 where it is multiplied
   int parts;  // of float32: the constant weights lie in so many parts of tf32 (constants.h)
   assay_layout_t layout;

@@ -1,6 +1,6 @@
 // A tile of a product by wgmma (sm_90a) whose operands the copy engine brings (product_stages.h),
-// made by one block: 64 rows of it a group of four warps. The kernel says DYNAMIC_ALIGNED 1024,
-// where patterns of eight lines begin.
+// made by one block: 64 rows of it a group of four warps. SCALED: product_scaled.h. The kernel says
+// DYNAMIC_ALIGNED 1024, where patterns of eight lines begin.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_BLOCK_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_BLOCK_H_
 
@@ -11,6 +11,9 @@
 #include "product_stages.h"
 #if W_PARTS == 2
 #include "product_parts.h"
+#endif
+#ifdef SCALED
+#include "product_scaled.h"
 #endif
 
 #if BM % 64 || STAGES < 2 || BM * (BN + 8) * 4 > STAGES * (X_BYTES + W_BYTES)
@@ -37,6 +40,8 @@ DEVICE void* multiply_tile(const tensor_map_t* x, const tensor_map_t* w, const p
   if (warp < READERS) {
 #if W_PARTS == 2
     multiply_parts(&s, (const float*)(void*)aligned, (int)warp / 4 * 64, steps, sums);
+#elif defined(SCALED)
+    multiply_scaled(&s, aligned, a, t, (int)warp / 4 * 64, steps, sums);
 #else
     begin_products(&s, warp / 4 * 64, steps, &turn, sums);
     end_products(sums);
