@@ -168,7 +168,9 @@ typedef struct assay_tactic {
   // Of a tactic that is for two layers at once, on a device, and has none of those above: a kernel
   // that gives both outputs the bits that the two kernels give them, but for what a pair hides. It
   // reads the inputs of the first layer, behind them those of the second, where what the first one
-  // makes stays UNDEFINED, and writes output 0 of either. It may write before all is read. *out
+  // makes stays UNDEFINED, and writes output 0 of either. It may write before all is read; but where
+  // the first kernel may write over an input (in_place), it says so as well, hides what that makes,
+  // or does not run where that one does. *out
   // stays NULL where the pair is none for it.
   assay_status_t (*make_pair)(const assay_layer_pair_t* p, assay_kernel_t** out);
   assay_layout_use_t layouts;

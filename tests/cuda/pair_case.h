@@ -21,17 +21,18 @@ static inline void pair_case_release(pair_case_run_t* r) {
 static inline int pair_case_count(const assay_executor_t* e, const char* name) {
   char in_brackets[64];
   int n = 0;
-  snprintf(in_brackets, sizeof in_brackets, "(%s)", name);
+  snprintf(in_brackets, sizeof in_brackets, "(%s)", name ? name : "");
+  const char* wanted = name ? in_brackets : "runs in one launch with the next layer";
   for (size_t i = 0; i < assay_executor_n_steps(e); i++) {
     assay_str_t text = {0};
     assay_executor_explain(e, i, &text);
-    n += strstr(assay_str_get(&text), in_brackets) != NULL;
+    n += strstr(assay_str_get(&text), wanted) != NULL;
     assay_str_deinit(&text);
   }
   return n;
 }
 
-// tactic: of pairs that are counted; sources: of tactics; kernel: that is asked for of the last
+// tactic: of pairs that are counted, NULL: all are; sources: of tactics; kernel: that is asked for of the last
 // layer; times: a timing cache, and what one is after kernels were measured; backend: not CUDA.
 typedef struct pair_case_way {
   const char *tactic, *sources, *kernel, *times, *backend;

@@ -23,8 +23,9 @@ static bool is_hidden(const builder_t* b, int i, const assay_value_t* v) {
   return !v->is_output && b->in->lifetimes->last[v->id] == i + 1;
 }
 
-// The kernel for layers i and i + 1; *out stays NULL where there is none.
-static assay_status_t make(builder_t* b, int i, assay_kernel_t** out) {
+// The kernel for layers i and i + 1, and whether it hides what lies between; *out stays NULL where
+// there is none.
+static assay_status_t make(builder_t* b, int i, bool* hides, assay_kernel_t** out) {
   assay_sized_layer_t first, second;
   bool described;
   assay_layer_pair_t pair = {{&first, &second}, {kernel_of(b, i), kernel_of(b, i + 1)}, false};
@@ -36,9 +37,7 @@ static assay_status_t make(builder_t* b, int i, assay_kernel_t** out) {
   if (!described || second.n_out != 1 || !second.out[0].value ||
       !reads(&second, first.out[0].value))
     return NULL;
-  pair.hides = is_hidden(b, i, first.out[0].value);
-  // Nor does the first one, unless what it makes is not written at all.
-  if (!pair.hides && pair.kernels[0]->in_place >= 0) return NULL;
+  *hides = pair.hides = is_hidden(b, i, first.out[0].value);
   return b->in->target->choose_pair(b->in->user, &pair, out);
 }
 
@@ -60,6 +59,13 @@ static bool has_forms(const assay_kernel_t* pair, const assay_step_t* a, const a
 // caller gets of the first one's output may be moved behind both.
 static bool are_next(const assay_step_t* a, const assay_step_t* b) {
   return a->kernel && b->kernel && b->outputs == b->moves && b->kernel->in_place < 0;
+}
+
+// Whether the first one writes over what it reads, which the pair does not.
+static bool writes_over(const assay_kernel_t* pair, const assay_step_t* a) {
+  for (int k = 0; k < a->n_in; k++)
+    if (a->in[k] >= 0 && a->in[k] == a->out[0]) return pair->in_place != k;
+  return false;
 }
 
 // Whether the first one's output lies where the second one reads it.
@@ -84,9 +90,10 @@ assay_status_t segment_find_pairs(builder_t* b) {
   for (int i = b->s->first; i + 1 < b->s->end; i++) {
     assay_step_t *first = &b->s->steps[i - b->s->first], *second = first + 1;
     if (!are_next(first, second) || !hands_over(first, second)) continue;
-    ASSAY_TRY(make(b, i, &first->pair));
+    bool hides = false;
+    ASSAY_TRY(make(b, i, &hides, &first->pair));
     if (!first->pair) continue;
-    if (!has_forms(first->pair, first, second)) {
+    if (!has_forms(first->pair, first, second) || (!hides && writes_over(first->pair, first))) {
       first->pair->destroy(first->pair);
       first->pair = NULL;
       continue;
@@ -101,7 +108,8 @@ assay_status_t segment_rehearse_pairs(builder_t* b) {
   if (b->in->apart || !b->in->target->choose_pair) return NULL;
   for (int i = b->s->first; i + 1 < b->s->end; i++) {
     assay_kernel_t* pair;
-    ASSAY_TRY(make(b, i, &pair));
+    bool hides;
+    ASSAY_TRY(make(b, i, &hides, &pair));
     if (pair) pair->destroy(pair);
   }
   return NULL;

@@ -54,8 +54,9 @@ static float limit_of(const assay_int8_t* q, float limit, float sign) {
   return fabsf(limit) < fabsf(full) ? limit : copysignf(full, limit);
 }
 
-static void read_quantizer(cuda_int8_end_t* e) {
-  const assay_int8_t* q = e->q;
+void cuda_int8_end_numbers(const assay_int8_t* q, cuda_int8_end_t* e) {
+  e->args.low = q->simple ? q->low : -(float)INFINITY;
+  e->args.high = q->simple ? q->high : (float)INFINITY;
   e->args.scale = q->quantizes ? q->scale : 1;
   e->args.whole_zero = q->quantizes ? (int32_t)q->zero : 0;
   if (!cuda_int8_has_inverse(q)) return;
@@ -66,9 +67,7 @@ static void read_quantizer(cuda_int8_end_t* e) {
 
 static assay_status_t read_numbers(const assay_sized_layer_t* l, int64_t m, cuda_int8_end_t* e) {
   const assay_int8_t* q = e->q;
-  e->args.low = q->simple ? q->low : -(float)INFINITY;
-  e->args.high = q->simple ? q->high : (float)INFINITY;
-  read_quantizer(e);
+  cuda_int8_end_numbers(q, e);
   for (size_t i = 0; i < q->n_steps; i++)
     for (int k = 0; k < 2; k++) e->args.p[i][k] = q->steps[i].p[k];
   for (size_t i = 0; i < q->n_sources; i++) ASSAY_TRY(read_source(l, i, m, e));

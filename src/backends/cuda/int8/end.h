@@ -37,6 +37,9 @@ void cuda_int8_end_fill(const cuda_int8_end_t* e, const assay_device_ptr_t* in,
 // Whether the inverse of the output's scale is a float that kernels may multiply by.
 bool cuda_int8_has_inverse(const assay_int8_t* q);
 
+// Of the arguments those of limits and of what quantizes.
+void cuda_int8_end_numbers(const assay_int8_t* q, cuda_int8_end_t* e);
+
 void cuda_int8_end_print(const cuda_int8_end_t* e, bool short_index, assay_str_t* out);
 
 #endif  // ASSAY_BACKENDS_CUDA_INT8_END_H_

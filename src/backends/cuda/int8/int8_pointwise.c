@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "backends/cuda/int8/product.h"
+#include "backends/cuda/int8/quantizer.h"
 #include "base/alloc.h"
 
 enum { THREADS = 256 };
@@ -72,10 +73,12 @@ static bool read_layer(const assay_sized_layer_t* l, assay_layout_t layout, int8
 static bool read_quantizer(const assay_sized_layer_t* l, assay_layout_t layout,
                            int8_pointwise_t* k) {
   const assay_node_t* n = l->layer->nodes[0];
-  const bool quantizes = assay_int8_is_quantizer(n);
-  const assay_operand_t* x = n->n_inputs >= 2 ? assay_sized_input(l, n->inputs[0]) : NULL;
   double scale, zero;
-  if (l->layer->n_nodes != 1 || !x || (!quantizes && !assay_int8_is_dequantizer(n)) ||
+  int from;
+  if (cuda_quantizer_read(l, &k->quantizer, &from))
+    return set_x(l, &l->in[from], READS_FLOATS, layout, k);
+  const assay_operand_t* x = n->n_inputs >= 2 ? assay_sized_input(l, n->inputs[0]) : NULL;
+  if (l->layer->n_nodes != 1 || !x || !assay_int8_is_dequantizer(n) ||
       !int8_quantizer_read(l, n, &scale, &zero))
     return false;
   k->quantizer = (assay_int8_t){.n_sources = 1,
@@ -83,12 +86,9 @@ static bool read_quantizer(const assay_sized_layer_t* l, assay_layout_t layout,
                                 .other = -1,
                                 .low = -INFINITY,
                                 .high = INFINITY,
-                                .quantizes = quantizes,
                                 .type = l->out[0].type,
                                 .scale = (float)scale,
                                 .zero = (float)zero};
-  k->quantizer.sources[0] = (assay_int8_source_t){.kind = ASSAY_INT8_RESULT};
-  if (quantizes) return x->type == ASSAY_TYPE_FLOAT && set_x(l, x, READS_FLOATS, layout, k);
   k->quantizer.sources[0] = (assay_int8_source_t){.kind = ASSAY_INT8_OPERAND,
                                                   .value = x->value,
                                                   .type = x->type,

@@ -2,7 +2,7 @@
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PROGRAM_ARGS_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PROGRAM_ARGS_H_
 
-#include "types.h"
+#include "quantizer_args.h"
 
 enum { PROGRAM_STREAMS = 16, PROGRAM_DIMS = 8 };
 
@@ -23,6 +23,7 @@ typedef struct chain_args {
   program_args_t program;
   address_t out;
   int64_t size;
+  quantizer_args_t quantizer;  // QUANTIZED
 } chain_args_t;
 
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_PROGRAM_ARGS_H_

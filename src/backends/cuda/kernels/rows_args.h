@@ -2,7 +2,7 @@
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_ROWS_ARGS_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_ROWS_ARGS_H_
 
-#include "types.h"
+#include "quantizer_args.h"
 
 enum { ROWS_RANK = 8 };
 
@@ -33,6 +33,7 @@ typedef struct rows_args {
   address_t places;
   int32_t period;
   float epsilon;
+  quantizer_args_t quantizer;  // QUANTIZED
 } rows_args_t;
 
 // Reductions.

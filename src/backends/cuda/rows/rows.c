@@ -1,49 +1,48 @@
 // Softmax and normalizations, in the layout in which the input lies.
+#include "backends/cuda/rows/rows.h"
+
 #include <string.h>
 
 #include "backends/constants.h"
 #include "backends/cuda/bytes.h"
-#include "backends/cuda/rows/geometry.h"
 #include "backends/layers/moved_rows.h"
 #include "base/alloc.h"
 
 enum { NO_OPERAND = -1 };
 
-typedef struct rows {
-  assay_kernel_t base;
-  cuda_kernel_t function;
-  cuda_rows_t rows;
-  rows_args_t args;
-  // Operands: of the layer's inputs, and of its outputs after the first.
-  int x, skip, skip_bias, scale, bias, mean, inverse, sum;
-  const char* kernel;
-  assay_str_t options;  // until it is compiled
-  bool has_moments;     // mean or inverse is an output
-} rows_t;
+typedef cuda_rows_kernel_t rows_t;
 
 static assay_device_ptr_t at(const assay_device_ptr_t* p, int i) {
   return i == NO_OPERAND ? 0 : p[i];
 }
 
+void cuda_rows_kernel_fill(const rows_t* k, const assay_device_ptr_t* in,
+                           const assay_device_ptr_t* out, rows_args_t* args) {
+  *args = k->args;
+  args->x = at(in, k->x);
+  args->y = out[0];
+  args->skip = at(in, k->skip);
+  args->skip_bias = at(in, k->skip_bias);
+  args->scale = at(in, k->scale);
+  args->bias = at(in, k->bias);
+  args->mean = at(out, k->mean);
+  args->inverse = at(out, k->inverse);
+  args->sum = at(out, k->sum);
+}
+
 static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assay_device_ptr_t* in,
                               const assay_device_ptr_t* out, assay_device_ptr_t scratch) {
   const rows_t* k = (const rows_t*)base;
-  rows_args_t a = k->args;
+  rows_args_t a;
   (void)scratch;
-  a.x = at(in, k->x);
-  a.y = out[0];
-  a.skip = at(in, k->skip);
-  a.skip_bias = at(in, k->skip_bias);
-  a.scale = at(in, k->scale);
-  a.bias = at(in, k->bias);
-  a.mean = at(out, k->mean);
-  a.inverse = at(out, k->inverse);
-  a.sum = at(out, k->sum);
+  cuda_rows_kernel_fill(k, in, out, &a);
   return cuda_queue_launch(q, k->function, &k->rows.grid, &a);
 }
 
+void cuda_rows_kernel_close(rows_t* k) { assay_str_deinit(&k->options); }
+
 static void destroy(assay_kernel_t* base) {
-  assay_str_deinit(&((rows_t*)base)->options);
+  cuda_rows_kernel_close((rows_t*)base);
   assay_free(base);
 }
 
@@ -316,8 +315,8 @@ static assay_status_t read_moves(const assay_sized_layer_t* l, const assay_opera
   return st;
 }
 
-static assay_status_t compile(const assay_sized_layer_t* l, const assay_operand_t* x, rows_t* k) {
-  assay_str_printf(&k->options, "-DT=%s ", cuda_type_name(x->type));
+assay_status_t cuda_rows_kernel_compile(const assay_sized_layer_t* l, rows_t* k) {
+  assay_str_printf(&k->options, "-DT=%s ", cuda_type_name(l->in[k->x].type));
   cuda_rows_print(&k->rows, &k->options);
   ASSAY_TRY(assay_str_status(&k->options));
   const cuda_source_t source = {
@@ -327,21 +326,27 @@ static assay_status_t compile(const assay_sized_layer_t* l, const assay_operand_
   return NULL;
 }
 
-static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+assay_status_t cuda_rows_kernel_open(const assay_sized_layer_t* l, rows_t* k, bool* ok) {
   const assay_node_t* n = l->layer->nodes[0];
   const assay_operand_t* x = n->n_inputs ? assay_sized_input(l, n->inputs[0]) : NULL;
-  if (!x || l->n_out < 1 || !l->out[0].value || !x->size || !assay_type_is_kernel_float(x->type) ||
-      x->type != l->out[0].type || x->size != l->out[0].size || x->rank > ASSAY_KERNEL_RANK)
-    return NULL;
-  rows_t* k = NULL;
-  ASSAY_TRY(ASSAY_NEW(&k));
+  *k = (rows_t){0};
+  *ok = x && l->n_out && l->out[0].value && x->size && assay_type_is_kernel_float(x->type) &&
+        x->type == l->out[0].type && x->size == l->out[0].size && x->rank <= ASSAY_KERNEL_RANK;
+  if (!*ok) return NULL;
   k->x = (int)(x - l->in);
   k->skip = k->skip_bias = k->scale = k->bias = k->mean = k->inverse = k->sum = NO_OPERAND;
   k->base = (assay_kernel_t){.in_place = k->x, .enqueue = enqueue, .destroy = destroy};
   k->base.in[k->x] = k->base.out[0] = (assay_storage_t){x->type, ASSAY_LAYOUT_PLAIN};
-  bool ok = read_node(l, n, x, k) && writes_all(l, k);
-  assay_status_t st = ok && l->layer->n_nodes > 1 ? read_moves(l, x, k, &ok) : NULL;
-  if (!st && ok) st = compile(l, x, k);
+  *ok = read_node(l, n, x, k) && writes_all(l, k);
+  return *ok && l->layer->n_nodes > 1 ? read_moves(l, x, k, ok) : NULL;
+}
+
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+  rows_t* k = NULL;
+  bool ok;
+  ASSAY_TRY(ASSAY_NEW(&k));
+  assay_status_t st = cuda_rows_kernel_open(l, k, &ok);
+  if (!st && ok) st = cuda_rows_kernel_compile(l, k);
   if (st || !ok) return destroy(&k->base), st;
   *out = &k->base;
   return NULL;

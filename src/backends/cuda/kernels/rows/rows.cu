@@ -2,8 +2,14 @@
 // statistics that are outputs of type M; all is computed in float32, and rounded as it is stored.
 // SCALE, BIAS: 0: there is none, 1: of elements, 2: one; FIXED 1: no layer before this one writes
 // them.
-// One kernel is compiled at a time: SOFTMAX, NORMALIZE, or neither.
+// One kernel is compiled at a time: SOFTMAX, NORMALIZE, or neither. QUANTIZED: bytes of the results
+// are stored, too (int8/quantizer.h), and results only where there is a place for them.
 #include "rows.h"
+
+#ifdef QUANTIZED
+typedef int64_t index_t;
+#include "quantizer.h"
+#endif
 
 #ifdef SOFTMAX
 #include "vmath.h"
@@ -49,7 +55,12 @@ DEVICE void take(const rows_args_t* a, const row_t* row, int v, float* x) {
 }
 
 DEVICE void put(const rows_args_t* a, const row_t* row, int v, const float* y) {
-  STORE_N(VEC, T)(GLOBAL(ELEMENT(T), a->y), row->to + term_place(&a->g, (uint32_t)v * VEC), y);
+  const int64_t at = row->to + term_place(&a->g, (uint32_t)v * VEC);
+#ifdef QUANTIZED
+  store_quantized(&a->quantizer, at, VEC, y);
+  if (!a->y) return;
+#endif
+  STORE_N(VEC, T)(GLOBAL(ELEMENT(T), a->y), at, y);
 }
 
 // Vectors of the thread's row that are there; none past the last row, whose threads take part in
