@@ -215,6 +215,47 @@ static void layers_without_a_product(void** state) {
     compare_pointwise(&pointwise[i], NULL, 0);
 }
 
+// ---- functions that are found roughly first -----------------------------------------------------
+
+// Behind products: the whole of what comes to them.
+static void functions_have_the_bits_of_float64(void** state) {
+  static const struct {
+    const char *name, *node;
+  } functions[] = {{"gelu", "Gelu f h -> g"},
+                   {"gelu, tanh", "Gelu f h -> g | approximate=tanh"},
+                   {"sigmoid", "Sigmoid f h -> g"},
+                   {"swish", "Swish f h -> g | alpha=1.7"},
+                   {"swish that no form is for", "Swish f h -> g | alpha=40.0"}};
+  static const char* const scales[] = {"0.05", "0.0078431373", "1e-4", "3.0", "1e-6"};
+  (void)state;
+  for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+    for (size_t k = 0; k < sizeof scales / sizeof *scales; k++) {
+      char scale[64], name[96];
+      snprintf(scale, sizeof scale, "ys float[] %s", scales[k]);
+      snprintf(name, sizeof name, "%s, %s", functions[i].name, scales[k]);
+      const graph_case_t c = {
+          name,
+          24,
+          {"x uint8[64,4]"},
+          {"xs float[] 0.01", "xz uint8[] 128", "w int8[4,520]", "ws float[] 0.011", "wz int8[] 0",
+           "b float[520]", scale, k % 2 ? "yz int8[] -20" : "yz uint8[] 30"},
+          {"DequantizeLinear d x xs xz -> xf", "DequantizeLinear e w ws wz -> wf",
+           "MatMul p xf wf -> m", "Add a m b -> h", functions[i].node,
+           "QuantizeLinear q g ys yz -> y"},
+          "y"};
+      assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+      assay_model_t* m = graph_case_model(&c, in);
+      uint64_t random = 5;
+      tactic_run_t want;
+      int8_case_fill(in[0], &random);
+      forced_case_run(m, "emu", NULL, in, &want);
+      forced_case_compare(c.name, &want, m, "cuda", "int8_mma/64x64", in);
+      tactic_case_release(&want);
+      graph_case_release(in);
+      assay_model_release(m);
+    }
+}
+
 // At and beside what lies halfway between two integers, and whatever no integer is near.
 enum { BESIDE = 3, HALVES = 800 };
 static void fill_halves(assay_tensor_t* t, double scale) {
@@ -251,6 +292,7 @@ static void quotients_have_the_bits_of_divisions(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(kernels_give_the_same_bits),
+                                     cmocka_unit_test(functions_have_the_bits_of_float64),
                                      cmocka_unit_test(layers_without_a_product),
                                      cmocka_unit_test(quotients_have_the_bits_of_divisions)};
   product_case_platform();

@@ -1,9 +1,40 @@
 // What an int8 layer does to its sums, as a text for a kernel to include.
+#include <string.h>
+
 #include "backends/cuda/int8/end.h"
 #include "backends/cuda/types.h"
 
 bool cuda_int8_has_inverse(const assay_int8_t* q) {
   return q->quantizes && q->scale >= 0x1p-60F && q->scale <= 0x1p60F;
+}
+
+// The form of rough.h of a function that is all that is done to sums and whose results become
+// bytes alone; NULL: there is none. Forms leave out what fp16 has no numbers for, which must be 0 in steps,
+// too.
+static const char* rough_form(const assay_int8_t* q) {
+  static const struct {
+    const char *function, *form;
+  } forms[] = {{"Gelu", "GELU"},
+               {"gelu_tanh", "GELU_TANH"},
+               {"Sigmoid", "SIGMOID"},
+               {"silu", "SWISH"},
+               {"Swish", "SWISH"}};
+  if (q->simple || q->n_steps != 1 || q->steps[0].a != 0 ||
+      q->sources[0].kind != ASSAY_INT8_RESULT || !cuda_int8_has_inverse(q) || q->scale < 0x1p-16F)
+    return NULL;
+  const char* name = assay_int8_function_name(q->steps[0].function);
+  for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+    if (strcmp(forms[i].function, name) == 0) return forms[i].form;
+  return NULL;
+}
+
+static void print_rough(const cuda_int8_end_t* e, assay_str_t* text) {
+  const assay_int8_t* q = e->q;
+  const char* form = e->both ? NULL : rough_form(q);
+  if (!form) return;
+  const bool has_alpha = strcmp(assay_int8_function_name(q->steps[0].function), "Swish") == 0;
+  assay_str_printf(text, "#define INT8_ROUGH %s\n#define INT8_ALPHA %s\n", form,
+                   has_alpha ? "(float)e->p[0][0]" : "1");
 }
 
 static void print_type(const cuda_int8_end_t* e, bool short_index, assay_str_t* text) {
@@ -16,6 +47,7 @@ static void print_type(const cuda_int8_end_t* e, bool short_index, assay_str_t* 
                    !q->quantizes ? "float" : cuda_whole_name(q->type), q->type == ASSAY_TYPE_INT8,
                    cuda_int8_has_inverse(q));
   if (!q->simple) assay_str_append(text, "#define INT8_HAS_STEPS\n");
+  print_rough(e, text);
   assay_str_append(text, "#include \"int8_end.h\"\n");
 }
 

@@ -11,7 +11,7 @@ typedef struct chain_quantized {
   assay_kernel_t base;
   cuda_chain_t chain;
   quantizer_args_t quantizer;
-  bool hidden;
+  bool hides;
 } chain_quantized_t;
 
 static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assay_device_ptr_t* in,

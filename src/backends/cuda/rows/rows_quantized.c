@@ -9,7 +9,7 @@
 typedef struct rows_quantized {
   assay_kernel_t base;
   cuda_rows_kernel_t rows;
-  bool hidden;
+  bool hides;
 } rows_quantized_t;
 
 static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assay_device_ptr_t* in,

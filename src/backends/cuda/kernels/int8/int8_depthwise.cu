@@ -99,8 +99,7 @@ DEVICE void finish_place(const int8_product_args_t* a, const affine_t* by, index
   if (int8_is_aligned(&a->end, to)) {
     int8_words_t words;
     int8_read(at, &a->end, &words);
-    int8_values(f, &words, at, channel, &a->end, y);
-    int8_store_all(&a->end, to, at, y);
+    int8_finish_all(f, &words, at, channel, &a->end, to);
     return;
   }
   UNROLL

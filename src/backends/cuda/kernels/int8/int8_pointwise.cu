@@ -4,6 +4,7 @@
 // 2: x, a float. X_TYPE: of its elements. TOGETHER 1: INT8_TOGETHER elements are read and stored at
 // once, of as many channels that lie side by side, or of numbers that no channel has a say in.
 #include "program.h"
+#include "int8_finish.h"
 
 // So many pieces are on their way at once. A function is long, and is there once.
 #ifdef INT8_HAS_STEPS
@@ -33,7 +34,7 @@ DEVICE void read_piece(const int8_pointwise_args_t* a, index_t at, piece_t* p) {
 
 DEVICE void make_piece(const int8_pointwise_args_t* a, index_t at, const piece_t* p) {
   const index_t channel = at % (index_t)a->channels;
-  float f[INT8_TOGETHER], y[INT8_TOGETHER];
+  float f[INT8_TOGETHER];
   UNROLL
   for (int i = 0; i < INT8_TOGETHER; i++) {
 #if READS == 1
@@ -45,8 +46,7 @@ DEVICE void make_piece(const int8_pointwise_args_t* a, index_t at, const piece_t
     f[i] = 0;
 #endif
   }
-  int8_values(f, &p->words, at, channel, &a->end, y);
-  int8_store_all(&a->end, a->y, at, y);
+  int8_finish_all(f, &p->words, at, channel, &a->end, a->y);
 }
 
 DEVICE void make_one(const int8_pointwise_args_t* a, index_t at) {

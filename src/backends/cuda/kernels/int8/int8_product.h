@@ -8,6 +8,8 @@
 
 #if END
 #include "program.h"
+// It is of what the text says.
+#include "int8_finish.h"
 #else
 #include "int8_args.h"
 #endif

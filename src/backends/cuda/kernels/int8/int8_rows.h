@@ -86,12 +86,11 @@ DEVICE void finish_row(const int8_product_args_t* a, const tile_t* t, const colu
   for (int i = 0; i < INT8_TOGETHER; i++) sums[i] += c->start[i];
 #if END
   const index_t channel = (index_t)(t->matrix * p->bias_step + c->at);
-  float f[INT8_TOGETHER], y[INT8_TOGETHER];
+  float f[INT8_TOGETHER];
   UNROLL
   for (int i = 0; i < INT8_TOGETHER; i++)
     f[i] = (float)(int32_t)sums[i] * c->factor[i] + c->shift[i];
-  int8_values(f, words, (index_t)at, channel, &a->end, y);
-  int8_store_all(&a->end, p->y, (index_t)at, y);
+  int8_finish_all(f, words, (index_t)at, channel, &a->end, p->y);
 #else
   (void)words;
   STORE_16(GLOBAL(uint32_t, p->y) + at, sums);

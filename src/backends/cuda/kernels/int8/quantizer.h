@@ -11,11 +11,17 @@
 #define INT8_QUANTIZES 1
 #include "int8_end.h"
 
-// n elements, a constant, from `at` on, which is a multiple of it.
-DEVICE void store_quantized(const quantizer_args_t* q, int64_t at, int n, const float* x) {
+// As functions of int8_end.h want it.
+DEVICE int8_end_args_t end_of(const quantizer_args_t* q) {
   int8_end_args_t e;
   e.low = q->low, e.high = q->high, e.scale = q->scale, e.whole_zero = q->whole_zero;
   e.inverse = q->inverse, e.least = q->least, e.most = q->most;
+  return e;
+}
+
+// n elements, a constant, from `at` on, which is a multiple of it.
+DEVICE void store_quantized(const quantizer_args_t* q, int64_t at, int n, const float* x) {
+  const int8_end_args_t e = end_of(q);
   if (n % INT8_TOGETHER == 0) {
     UNROLL
     for (int i = 0; i < n; i += INT8_TOGETHER) int8_store_all(&e, q->y, (index_t)(at + i), x + i);
