@@ -142,6 +142,20 @@ typedef struct assay_layer_pair {
   bool hides;  // only the second one reads what the first one makes: it need not be written
 } assay_layer_pair_t;
 
+// Layers that one launch may compute: the last one to run, and behind it such as make what one of
+// them reads and nobody else does.
+enum { ASSAY_JOINT_LAYERS = 8 };
+typedef struct assay_joint_layers assay_joint_layers_t;
+struct assay_joint_layers {
+  const assay_sized_layer_t* layers[ASSAY_JOINT_LAYERS];
+  const assay_kernel_t* kernels[ASSAY_JOINT_LAYERS];
+  int n;
+  // Adds the layer that makes a value which layer `reader` of these reads. *out_added false: there
+  // is none, or the value is wanted elsewhere.
+  assay_status_t (*add)(assay_joint_layers_t* j, int reader, const assay_value_t* v,
+                        bool* out_added);
+};
+
 typedef struct assay_tactic {
   const char* name;    // "onednn_conv"
   const char* source;  // "onednn"; what --tactic-sources restricts
@@ -168,11 +182,18 @@ typedef struct assay_tactic {
   // Of a tactic that is for two layers at once, on a device, and has none of those above: a kernel
   // that gives both outputs the bits that the two kernels give them, but for what a pair hides. It
   // reads the inputs of the first layer, behind them those of the second, where what the first one
-  // makes stays UNDEFINED, and writes output 0 of either. It may write before all is read; but where
-  // the first kernel may write over an input (in_place), it says so as well, hides what that makes,
-  // or does not run where that one does. *out
-  // stays NULL where the pair is none for it.
+  // makes stays UNDEFINED, and writes output 0 of either. It may write before all is read; but
+  // where the first kernel may write over an input (in_place), it says so as well, hides what that
+  // makes, or does not run where that one does. *out stays NULL where the pair is none for it.
   assay_status_t (*make_pair)(const assay_layer_pair_t* p, assay_kernel_t** out);
+  // Of a tactic that runs several layers in the launch of the last one, on a device, and has none
+  // of those above: it is given that layer, one that `ends` such a launch, adds those that it
+  // takes, and makes a kernel that gives the last one's output the bits that their kernels give it.
+  // It reads the inputs of all of them, one layer's behind the other's in the order in which they
+  // were added, where what they make themselves stays UNDEFINED, in the forms in which their
+  // kernels do, and writes output 0 of the last one. *out stays NULL where it takes none.
+  bool (*ends)(const assay_layer_t* l);
+  assay_status_t (*make_joint)(assay_joint_layers_t* j, assay_kernel_t** out);
   assay_layout_use_t layouts;
   // Its kernels are a library's, which promises no order of sums: where bits matter, one competes
   // only if it gave the bits of the layer's own kernels where it was timed (choice_times.h), and it

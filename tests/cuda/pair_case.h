@@ -11,29 +11,28 @@ enum { PAIR_CASE_RUNS = 3 };  // the second one is captured, the third one launc
 typedef struct pair_case_run {
   assay_tensor_t* out[8];
   size_t n_out;
-  int pairs;  // layers that run with the next one
+  int pairs;   // layers that run with the next one
+  int joined;  // layers that run in the launch of a later one
 } pair_case_run_t;
 
 static inline void pair_case_release(pair_case_run_t* r) {
   for (size_t i = 0; i < r->n_out; i++) assay_tensor_release(r->out[i]);
 }
 
-static inline int pair_case_count(const assay_executor_t* e, const char* name) {
-  char in_brackets[64];
+static inline int pair_case_count(const assay_executor_t* e, const char* words) {
   int n = 0;
-  snprintf(in_brackets, sizeof in_brackets, "(%s)", name ? name : "");
-  const char* wanted = name ? in_brackets : "runs in one launch with the next layer";
   for (size_t i = 0; i < assay_executor_n_steps(e); i++) {
     assay_str_t text = {0};
     assay_executor_explain(e, i, &text);
-    n += strstr(assay_str_get(&text), wanted) != NULL;
+    n += strstr(assay_str_get(&text), words) != NULL;
     assay_str_deinit(&text);
   }
   return n;
 }
 
-// tactic: of pairs that are counted, NULL: all are; sources: of tactics; kernel: that is asked for of the last
-// layer; times: a timing cache, and what one is after kernels were measured; backend: not CUDA.
+// tactic: of pairs that are counted, NULL: all are; sources: of tactics; kernel: that is asked for
+// of the last layer; times: a timing cache, and what one is after kernels were measured; backend:
+// not CUDA.
 typedef struct pair_case_way {
   const char *tactic, *sources, *kernel, *times, *backend;
   const assay_tap_t* tap;
@@ -77,7 +76,10 @@ static inline void pair_case_run(assay_model_t* m, assay_format_t format,
   }
   for (; r->n_out < g->n_outputs; r->n_out++)
     r->out[r->n_out] = assay_tensor_retain(assay_executor_get(e, g->outputs[r->n_out]));
-  r->pairs = pair_case_count(e, way->tactic);
+  char words[96] = "runs in one launch with the next layer";
+  if (way->tactic) snprintf(words, sizeof words, "(%s)", way->tactic);
+  r->pairs = pair_case_count(e, words);
+  r->joined = pair_case_count(e, "runs in the launch of a later layer");
   if (way->measured) pair_case_times(engine, way->measured);
   assay_executor_destroy(e);
   assay_engine_release(engine);

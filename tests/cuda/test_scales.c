@@ -1,5 +1,5 @@
-// Channels that are multiplied by numbers of a sample, and the product behind that, in one launch on
-// a GPU that is not there (fake/): the bits of two launches, and the layers that stay alone.
+// Channels that are multiplied by numbers of a sample, and the product behind that, in one launch
+// on a GPU that is not there (fake/): the bits of two launches, and the layers that stay alone.
 #include "cuda/pair_case.h"
 
 static const char scale[] = "scale";
@@ -12,18 +12,17 @@ static const char scale[] = "scale";
 // Rows of a tile that are all of one sample, and of several; steps that are whole, and not; groups
 // of rows that are cut off; the numbers on either side; what follows the product.
 static const graph_case_t rows[] = {
-    LAYERS("one sample", {"z float[1,8,5,7]"},
-           LIST(OF(24, 8), "w float[40,24,1,1]", "b float[40]"), IMAGE, "Mul m x s -> h",
-           "Conv c h w b -> y"),
-    LAYERS("samples of nine rows", {"z float[9,8,3,3]"},
-           LIST(OF(32, 8), "w float[16,32,1,1]"), IMAGE, "Mul m s x -> h", "Conv c h w -> y"),
+    LAYERS("one sample", {"z float[1,8,5,7]"}, LIST(OF(24, 8), "w float[40,24,1,1]", "b float[40]"),
+           IMAGE, "Mul m x s -> h", "Conv c h w b -> y"),
+    LAYERS("samples of nine rows", {"z float[9,8,3,3]"}, LIST(OF(32, 8), "w float[16,32,1,1]"),
+           IMAGE, "Mul m s x -> h", "Conv c h w -> y"),
     LAYERS("a step and a part", {"z float[3,8,7,7]"},
            LIST(OF(136, 8), "w float[72,136,1,1]", "b float[72]"), IMAGE, "Mul m x s -> h",
            "Conv c h w b -> k", "Tanh f k -> y"),
-    LAYERS("samples of two rows", {"z float[40,8,1,2]"},
-           LIST(OF(40, 8), "w float[48,40,1,1]"), IMAGE, "Mul m x s -> h", "Conv c h w -> y"),
-    LAYERS("columns of a matrix", LIST("x float[3,35,72]", "s float[3,1,72]"),
-           {"w float[72,144]"}, "Mul m x s -> h", "MatMul p h w -> y"),
+    LAYERS("samples of two rows", {"z float[40,8,1,2]"}, LIST(OF(40, 8), "w float[48,40,1,1]"),
+           IMAGE, "Mul m x s -> h", "Conv c h w -> y"),
+    LAYERS("columns of a matrix", LIST("x float[3,35,72]", "s float[3,1,72]"), {"w float[72,144]"},
+           "Mul m x s -> h", "MatMul p h w -> y"),
     LAYERS("one row for all", LIST("x float[130,72]", "s float[72]"), {"w float[72,144]"},
            "Mul m x s -> h", "MatMul p h w -> y"),
 };
@@ -35,8 +34,8 @@ static const graph_case_t others[] = {
            "Mul m x s -> h", "MatMul p h w -> y"),
     LAYERS("another function", LIST("x float[70,72]", "s float[72]"), {"w float[72,144]"},
            "Sub m x s -> h", "MatMul p h w -> y"),
-    LAYERS("windows", {"z float[1,8,5,7]"},
-           LIST(OF(64, 8), "w float[40,64,3,3]"), IMAGE, "Mul m x s -> h", "Conv c h w -> y"),
+    LAYERS("windows", {"z float[1,8,5,7]"}, LIST(OF(64, 8), "w float[40,64,3,3]"), IMAGE,
+           "Mul m x s -> h", "Conv c h w -> y"),
     {"what lies between is read again",
      20,
      {"x float[70,72]", "s float[72]"},

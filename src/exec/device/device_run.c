@@ -130,6 +130,14 @@ static assay_status_t choose_pair(void* user, const assay_layer_pair_t* p, assay
   return assay_choose_pair(((device_run_t*)user)->shared->choice, p, out);
 }
 
+static bool may_join(void* user, const assay_layer_t* l) {
+  return assay_may_join(((device_run_t*)user)->shared->choice, l);
+}
+
+static assay_status_t choose_joint(void* user, assay_joint_layers_t* j, assay_kernel_t** out) {
+  return assay_choose_joint(((device_run_t*)user)->shared->choice, j, out);
+}
+
 // Where an engine is built, which one context does: in a rehearsal whatever shares the engine is
 // given kernels that cannot be launched.
 static bool rehearse(void* user) {
@@ -207,6 +215,8 @@ static const assay_target_t target = {.apart = true,
                                       .takes = takes,
                                       .choose = choose,
                                       .choose_pair = choose_pair,
+                                      .may_join = may_join,
+                                      .choose_joint = choose_joint,
                                       .rehearse = rehearse,
                                       .rehearsed = rehearsed,
                                       .cost = cost,
@@ -413,12 +423,34 @@ static assay_status_t enqueue_pair(device_run_t* d, int i) {
   return enqueue_moves(d, b->outputs, b->end);
 }
 
-static assay_status_t enqueue(device_run_t* d, int from, int to) {
-  for (int i = from, n; i < to; i += n) {
-    n = assay_runner_step_of(&d->runner, (size_t)i)->pair && i + 1 < to ? 2 : 1;
-    ASSAY_TRY(assay_status_note(n == 2 ? enqueue_pair(d, i) : enqueue_layer(d, i), "layer '%s'",
-                                layer_name(d, i)));
+// Layer i and those before it that it joins, for which nothing is moved.
+static assay_status_t enqueue_joint(device_run_t* d, int i) {
+  const assay_step_t* s = assay_runner_step_of(&d->runner, (size_t)i);
+  assay_device_ptr_t in[ASSAY_KERNEL_OPERANDS];
+  const assay_device_ptr_t out[1] = {d->at[s->out[0]]};
+  int n = 0;
+  ASSAY_TRY(mark(d, RUNNING, i));
+  for (int j = 0; j < s->n_joins; j++) {
+    const assay_step_t* of = assay_runner_step_of(&d->runner, (size_t)s->joins[j]);
+    for (int k = 0; k < of->n_in; k++) in[n++] = of->in[k] < 0 ? 0 : d->at[of->in[k]];
   }
+  ASSAY_TRY(s->joint->enqueue(s->joint, d->queue, in, out, d->scratch));
+  return enqueue_moves(d, s->outputs, s->end);
+}
+
+static assay_status_t enqueue_step(device_run_t* d, int i, int to, int* n) {
+  const assay_step_t* s = assay_runner_step_of(&d->runner, (size_t)i);
+  *n = 1;
+  if (s->is_joined) return NULL;
+  if (s->joint) return enqueue_joint(d, i);
+  if (!s->pair || i + 1 == to) return enqueue_layer(d, i);
+  *n = 2;
+  return enqueue_pair(d, i);
+}
+
+static assay_status_t enqueue(device_run_t* d, int from, int to) {
+  for (int i = from, n; i < to; i += n)
+    ASSAY_TRY(assay_status_note(enqueue_step(d, i, to, &n), "layer '%s'", layer_name(d, i)));
   return NULL;
 }
 

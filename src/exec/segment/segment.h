@@ -80,6 +80,10 @@ typedef struct assay_step {
   int pipeline;                // 1 + its number; 0: it runs by itself
   // Runs this layer and the next one where both are put into a queue at once; NULL: each its own.
   assay_kernel_t* pair;
+  // Runs this layer and others before it, which are run by no kernel of their own; NULL: none.
+  assay_kernel_t* joint;
+  int joins[ASSAY_JOINT_LAYERS], n_joins;  // this step first, as the kernel reads them
+  bool is_joined;                          // it runs in the launch of a later step
 } assay_step_t;
 
 // Where a value lies as it was made.
@@ -158,6 +162,10 @@ typedef struct assay_target {
   // The kernel that runs two layers in one launch; *out NULL: each runs by its own. NULL: they
   // always do.
   assay_status_t (*choose_pair)(void* user, const assay_layer_pair_t* p, assay_kernel_t** out);
+  // Whether a layer may end a launch of several, and the kernel of one; *out NULL: there is none.
+  // NULL: they never do.
+  bool (*may_join)(void* user, const assay_layer_t* l);
+  assay_status_t (*choose_joint)(void* user, assay_joint_layers_t* j, assay_kernel_t** out);
   // The address of a constant of the model, moved so, for all segments; from: where it lies on the
   // host.
   assay_status_t (*constant)(void* user, const assay_value_t* v, const assay_reformat_t* m,

@@ -10,6 +10,7 @@ void assay_segment_destroy(assay_segment_t* s) {
   for (int i = 0; s->steps && i < s->end - s->first; i++) {
     if (s->steps[i].kernel) s->steps[i].kernel->destroy(s->steps[i].kernel);
     if (s->steps[i].pair) s->steps[i].pair->destroy(s->steps[i].pair);
+    if (s->steps[i].joint) s->steps[i].joint->destroy(s->steps[i].joint);
   }
   for (size_t i = 0; i < s->n_slots; i++) assay_tensor_release(s->slots[i].held);
   for (size_t i = 0; i < s->n_places; i++) assay_tensor_release(s->places[i].known);
@@ -93,6 +94,7 @@ static assay_status_t rehearse(const assay_setting_t* setting, int first) {
   b.s->apart = setting->apart;
   st = segment_begin(&b);
   if (!st) st = segment_rehearse_pairs(&b);
+  if (!st) st = segment_rehearse_joints(&b);
   segment_survey_end(&b);
   assay_segment_destroy(b.s);
   return st;

@@ -50,6 +50,12 @@ assay_status_t segment_find_pipelines(builder_t* b);
 assay_status_t segment_find_pairs(builder_t* b);
 assay_status_t segment_rehearse_pairs(builder_t* b);
 
+// Before those: layers that run in the launch of a later one (segment_joints.c). At a layer that a
+// kernel was surveyed for; NULL: none.
+assay_status_t segment_find_joints(builder_t* b);
+assay_status_t segment_rehearse_joints(builder_t* b);
+assay_kernel_t* segment_kernel_of(const builder_t* b, int i);
+
 // A place for a value, which has none yet.
 assay_status_t segment_add_place(builder_t* b, const assay_value_t* v, int rank,
                                  const int64_t* dims, assay_place_t** out);

@@ -9,7 +9,7 @@ static assay_kernel_t* surveyed_kernel(const builder_t* b, int i) {
   return x->n ? x->options[x->chosen].kernel : NULL;
 }
 
-static assay_kernel_t* kernel_of(const builder_t* b, int i) {
+assay_kernel_t* segment_kernel_of(const builder_t* b, int i) {
   assay_kernel_t* laid = b->s->steps[i - b->s->first].kernel;
   return laid ? laid : surveyed_kernel(b, i);
 }
@@ -28,7 +28,8 @@ static bool is_hidden(const builder_t* b, int i, const assay_value_t* v) {
 static assay_status_t make(builder_t* b, int i, bool* hides, assay_kernel_t** out) {
   assay_sized_layer_t first, second;
   bool described;
-  assay_layer_pair_t pair = {{&first, &second}, {kernel_of(b, i), kernel_of(b, i + 1)}, false};
+  assay_layer_pair_t pair = {
+      {&first, &second}, {segment_kernel_of(b, i), segment_kernel_of(b, i + 1)}, false};
   *out = NULL;
   if (!pair.kernels[0] || !pair.kernels[1]) return NULL;
   ASSAY_TRY(segment_describe(b, i, &first, &described));
@@ -58,7 +59,8 @@ static bool has_forms(const assay_kernel_t* pair, const assay_step_t* a, const a
 // Whether nothing is moved for the second one, which does not write over what it reads. What the
 // caller gets of the first one's output may be moved behind both.
 static bool are_next(const assay_step_t* a, const assay_step_t* b) {
-  return a->kernel && b->kernel && b->outputs == b->moves && b->kernel->in_place < 0;
+  return a->kernel && b->kernel && b->outputs == b->moves && b->kernel->in_place < 0 && !a->joint &&
+         !a->is_joined && !b->joint && !b->is_joined;
 }
 
 // Whether the first one writes over what it reads, which the pair does not.

@@ -9,8 +9,8 @@ bool cuda_int8_has_inverse(const assay_int8_t* q) {
 }
 
 // The form of rough.h of a function that is all that is done to sums and whose results become
-// bytes alone; NULL: there is none. Forms leave out what fp16 has no numbers for, which must be 0 in steps,
-// too.
+// bytes alone; NULL: there is none. Forms leave out what fp16 has no numbers for, which must be 0
+// in steps, too.
 static const char* rough_form(const assay_int8_t* q) {
   static const struct {
     const char *function, *form;

@@ -38,22 +38,26 @@ static bool is_next(const assay_layer_pair_t* p, int x) {
          second->out[0].type == y->type && strcmp(second->tactic->name, "int8_pointwise") == 0;
 }
 
+void cuda_quantizer_numbers(const assay_int8_t* q, quantizer_args_t* out) {
+  cuda_int8_end_t end = {0};
+  cuda_int8_end_numbers(q, &end);
+  const int8_end_args_t* e = &end.args;
+  *out = (quantizer_args_t){.low = e->low,
+                            .high = e->high,
+                            .scale = e->scale,
+                            .whole_zero = e->whole_zero,
+                            .inverse = e->inverse,
+                            .least = e->least,
+                            .most = e->most};
+}
+
 bool cuda_quantizer_follows(const assay_layer_pair_t* p, quantizer_args_t* args,
                             assay_str_t* options) {
   const assay_sized_layer_t* l = p->layers[1];
-  cuda_int8_end_t end = {0};
   assay_int8_t q;
   int x;
   if (!cuda_quantizer_read(l, &q, &x) || !is_next(p, x)) return false;
-  cuda_int8_end_numbers(&q, &end);
-  const int8_end_args_t* e = &end.args;
-  *args = (quantizer_args_t){.low = e->low,
-                             .high = e->high,
-                             .scale = e->scale,
-                             .whole_zero = e->whole_zero,
-                             .inverse = e->inverse,
-                             .least = e->least,
-                             .most = e->most};
+  cuda_quantizer_numbers(&q, args);
   assay_str_printf(options, " -DQUANTIZED -DINT8_OUT=%s -DINT8_SIGNED=%d -DINT8_INVERSE=%d",
                    cuda_whole_name(q.type), q.type == ASSAY_TYPE_INT8, cuda_int8_has_inverse(&q));
   return true;

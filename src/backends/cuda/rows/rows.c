@@ -5,6 +5,7 @@
 
 #include "backends/constants.h"
 #include "backends/cuda/bytes.h"
+#include "backends/cuda/rows/softmax.h"
 #include "backends/layers/moved_rows.h"
 #include "base/alloc.h"
 
@@ -339,6 +340,14 @@ assay_status_t cuda_rows_kernel_open(const assay_sized_layer_t* l, rows_t* k, bo
   k->base.in[k->x] = k->base.out[0] = (assay_storage_t){x->type, ASSAY_LAYOUT_PLAIN};
   *ok = read_node(l, n, x, k) && writes_all(l, k);
   return *ok && l->layer->n_nodes > 1 ? read_moves(l, x, k, ok) : NULL;
+}
+
+bool cuda_softmax_rows_of(const assay_kernel_t* base, cuda_softmax_rows_t* out) {
+  if (base->enqueue != enqueue) return false;
+  const rows_t* k = (const rows_t*)base;
+  *out = (cuda_softmax_rows_t){k->rows.geometry.terms, k->rows.span, k->rows.keep, k->rows.vector};
+  return strcmp(k->kernel, "rows_softmax") == 0 && !k->rows.across && k->rows.keep &&
+         k->rows.dims == 1;
 }
 
 static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {

@@ -93,7 +93,7 @@ DEVICE affine_t affine_of(const int8_product_args_t* a, int32_t channel) {
 DEVICE void finish_place(const int8_product_args_t* a, const affine_t* by, index_t at,
                          index_t channel, const uint32_t* sums) {
   const address_t to = a->product.y;
-  float f[CH], y[CH];
+  float f[CH];
   UNROLL
   for (int j = 0; j < CH; j++) f[j] = (float)(int32_t)sums[j] * by->factor[j] + by->shift[j];
   if (int8_is_aligned(&a->end, to)) {

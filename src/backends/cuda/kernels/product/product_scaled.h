@@ -25,8 +25,8 @@ typedef struct scaled {
   uint32_t places[OF_THREAD];
 } scaled_t;
 
-// Brings the numbers for a group's rows, from `row` of the tile on. numbers: of the group, in shared
-// memory.
+// Brings the numbers for a group's rows, from `row` of the tile on. numbers: of the group, in
+// shared memory.
 DEVICE scaled_t bring_numbers(const product_args_t* a, const tile_t* t, int row,
                               ELEMENT(IN) * numbers) {
   const ELEMENT(IN)* from = GLOBAL(const ELEMENT(IN), a->scale);
@@ -81,15 +81,14 @@ DEVICE void multiply_scaled(const stages_t* s, char* stages, const product_args_
                             const tile_t* t, int row, int steps, float* sums) {
   const uint64_t all_x = describe_terms(s->x + (uint32_t)row * STEP_BYTES);
   const uint64_t all_w = describe_right(s->w);
-  ELEMENT(IN)* numbers = (ELEMENT(IN)*)(void*)(stages + STAGES * (X_BYTES + W_BYTES) +
-                                               DYNAMIC_ALIGNED);
+  ELEMENT(IN)* numbers =
+      (ELEMENT(IN)*)(void*)(stages + STAGES * (X_BYTES + W_BYTES) + DYNAMIC_ALIGNED);
   turn_t turn = {0, 0};
   uint32_t before = 0;
   UNROLL
   for (int i = 0; i < BN / 2; i++) sums[i] = 0;
   WAIT_FOR_INPUTS();
-  const scaled_t scaled =
-      bring_numbers(a, t, row, numbers + row / GROUP_ROWS * a->scale_step);
+  const scaled_t scaled = bring_numbers(a, t, row, numbers + row / GROUP_ROWS * a->scale_step);
   SYNC_GROUP(GROUP_THREADS);
   ROLLED
   for (int i = 0; i < steps; i++) {
