@@ -423,13 +423,14 @@ static assay_status_t enqueue_pair(device_run_t* d, int i) {
   return enqueue_moves(d, b->outputs, b->end);
 }
 
-// Layer i and those before it that it joins, for which nothing is moved.
+// Layer i and those before it that it joins, for which what they read was moved where they stand.
 static assay_status_t enqueue_joint(device_run_t* d, int i) {
   const assay_step_t* s = assay_runner_step_of(&d->runner, (size_t)i);
   assay_device_ptr_t in[ASSAY_KERNEL_OPERANDS];
   const assay_device_ptr_t out[1] = {d->at[s->out[0]]};
   int n = 0;
   ASSAY_TRY(mark(d, RUNNING, i));
+  ASSAY_TRY(enqueue_moves(d, s->moves, s->outputs));
   for (int j = 0; j < s->n_joins; j++) {
     const assay_step_t* of = assay_runner_step_of(&d->runner, (size_t)s->joins[j]);
     for (int k = 0; k < of->n_in; k++) in[n++] = of->in[k] < 0 ? 0 : d->at[of->in[k]];
@@ -441,7 +442,7 @@ static assay_status_t enqueue_joint(device_run_t* d, int i) {
 static assay_status_t enqueue_step(device_run_t* d, int i, int to, int* n) {
   const assay_step_t* s = assay_runner_step_of(&d->runner, (size_t)i);
   *n = 1;
-  if (s->is_joined) return NULL;
+  if (s->is_joined) return enqueue_moves(d, s->moves, s->outputs);
   if (s->joint) return enqueue_joint(d, i);
   if (!s->pair || i + 1 == to) return enqueue_layer(d, i);
   *n = 2;

@@ -49,17 +49,19 @@ static int maker_of(const builder_t* b, const assay_value_t* v, int reader) {
   return -1;
 }
 
-// Whether what layer i makes lies where the reader reads it, and no other layer does; nothing is
-// moved on the way. What a layer writes over it is another value.
+// Whether what layer i makes lies where the reader reads it, and no other layer does, nor a move.
+// What a layer writes over it is another value.
 static bool is_for(const builder_t* b, int i, int reader, const assay_value_t* v) {
   const assay_step_t *a = step_of(b, i), *to = step_of(b, reader);
   const int slot = a->out[0];
-  if (a->n_out != 1 || slot < 0 || a->moves != a->end || to->moves != to->outputs || a->pair ||
-      a->joint || a->is_joined || !has_slot(to->in, to->n_in, slot))
+  if (a->n_out != 1 || slot < 0 || a->outputs != a->end || a->pair || a->joint || a->is_joined ||
+      !has_slot(to->in, to->n_in, slot))
     return false;
   const assay_slot_t* s = &b->s->slots[slot];
   if (s->kind != ASSAY_SLOT_ARENA || s->passes || b->in->lifetimes->last[v->id] > reader)
     return false;
+  for (size_t m = 0; m < b->s->n_moves; m++)
+    if (b->s->moves[m].from == slot || b->s->moves[m].to == slot) return false;
   for (int k = i + 1; k < reader; k++) {
     const assay_step_t* between = step_of(b, k);
     if (has_slot(between->in, between->n_in, slot) || has_slot(between->out, between->n_out, slot))
@@ -154,7 +156,7 @@ static assay_status_t find(builder_t* b, bool laid) {
   for (int i = b->s->end - 1; !st && i >= b->s->first; i--) {
     const assay_step_t* s = step_of(b, i);
     if (!target->may_join(b->in->user, &b->in->layers->layers[i]) ||
-        (laid && (!s->kernel || s->is_joined || s->moves != s->outputs || s->n_out != 1)))
+        (laid && (!s->kernel || s->is_joined || s->n_out != 1)))
       continue;
     if (!j && (st = ASSAY_NEW(&j)) != NULL) break;
     j->of.add = add;

@@ -11,9 +11,9 @@
 _Static_assert((int)ATTENTION_ARGS_RANK == (int)ASSAY_ATTENTION_RANK, "as many dimensions");
 _Static_assert((int)ATTENTION_ARGS_MASKS == (int)ASSAY_ATTENTION_MASKS, "as many masks");
 
-enum { MIN_QUERIES = 16 };  // of a block
-enum { MAX_FOLDED = 64 };   // powers of 2 on either side of 1 that a folded scale may be
-enum { NEAR_BYTES = 24 << 20 };
+enum { MIN_QUERIES = 16 };       // of a block
+enum { MAX_FOLDED = 64 };        // powers of 2 on either side of 1 that a folded scale may be
+enum { NEAR_BYTES = 24 << 20 };  // half of an H200's second-level cache
 static const double LOG2_E = 1.4426950408889634;
 // Powers of 2 that weights may be before they refer to another score: as many times as large are
 // sums of values, which must not pass float32's range for that.

@@ -122,15 +122,15 @@ static float weight(float s, float m) { return exp_of_negative(s - (m == NO_SCOR
 
 // ---- weights by powers of 2 ---------------------------------------------------------------------
 
-// Scores weigh 2^(s log2(e) - power), rounded to a step, where `power` is log2(e) `score` about,
-// the largest score at some time: another one's turn comes where it is larger by GROWTH / log2(e).
+// Scores s weigh 2^(s log2(e) - power), the exponent rounded to a step. `power` is about log2(e)
+// times `score`, the largest one at some time: another's turn comes where it is larger by GROWTH.
 typedef struct reference {
   float score, power;  // -infinity and 0: none yet
 } reference_t;
 
 static const float LOG2_E = 0x1.715476p+0F;
-static const float GROWTH =
-    0x1.62e430p+2F;  // 8 / log2(e); 0 where values are as large as float32's
+// 8 / log2(e), but nothing in bf16, where values may be as large as float32's.
+static const float GROWTH = 0x1.62e430p+2F;
 static const float SHIFT = 1152, NEAR = 896;  // where float32's steps are 1 / EMU_EXP2_STEPS
 enum { MAX_STEPPED = 1024 };                  // from there on float32's are none smaller
 

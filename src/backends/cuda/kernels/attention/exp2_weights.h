@@ -1,16 +1,16 @@
 // Weights of attention as powers of 2 by a multiprocessor's own instruction, where its bits are
-// known (EXP2_STEPS of prelude.h): a third of the instructions that exp_of_negative takes.
+// known (EXP2_STEPS of prelude.h): in 4 instructions, of which exp_of_negative takes 17.
 //
 // A score s weighs 2^(s c - r), c log2(e), or that times a scale. r, what a query refers to, is the
-// largest score so far times c, rounded to steps of 2^-13; it stays as long as no score is larger
-// by some `growth`, so that what was summed up before need hardly ever shrink. s c - r is exact but
-// for its rounding to a step, by at most 2^-14, and differences of references are exact: a weight
-// is off by a share of 2^-14 ln(2), however often references change. Weights are 1 at least where a
-// score is the largest, 2^8 at most, and 0 where they would be no normal numbers.
+// largest score at some time, times c, rounded to a multiple of 2^-13, a step. It stays as long as
+// no score is larger by some `growth`, so that what has been summed up is hardly ever rescaled.
+// s c - r is exact but for its rounding to a step, by at most 2^-14, and differences of references
+// are exact: a weight is off by a share of 2^-14 ln(2), however often references change. It is 1 at
+// least for the largest score, 2^8 at most, and 0 where it would be no normal number.
 //
-// Far from 0 steps are none of float32's that r is near: scores are taken as differences to the one
-// that is referred to, before. That r is then off by at most 2^-24 of itself counts as an error of
-// the score (ops/attention/attention_bound.c, argument_limits), or by 2^-14 below 1024.
+// Where r is far from 0, float32's own steps are larger: the score that is referred to is
+// subtracted first. That r is then off from it by up to 2^-24 of itself, or 2^-14 below 1024,
+// counts as an error of the score (attention/attention_mma.c: WEIGHT_ERROR).
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_EXP2_WEIGHTS_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_EXP2_WEIGHTS_H_
 
