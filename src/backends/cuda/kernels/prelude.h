@@ -249,6 +249,12 @@ PACK_8(pack_s8, "s8")
 PACK_8(pack_u8, "u8")
 #undef PACK_8
 
+// Four bytes of two words, of which those of `low` have the numbers 0 to 3 and those of `high` 4 to
+// 7: each digit of `which` names one, the lowest digit the lowest byte.
+DEVICE uint32_t PICK_BYTES(uint32_t low, uint32_t high, uint32_t which) {
+  return __byte_perm(low, high, which);
+}
+
 // binary16 and bfloat16 are kept as their bits; rounding is to nearest, ties to even.
 typedef uint16_t f16_t;
 typedef uint16_t bf16_t;

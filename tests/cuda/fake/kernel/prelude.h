@@ -190,6 +190,13 @@ DEVICE uint32_t fake_pack(const int32_t* x, int32_t low, int32_t high) {
 }
 DEVICE uint32_t pack_s8(const int32_t* x) { return fake_pack(x, -128, 127); }
 DEVICE uint32_t pack_u8(const int32_t* x) { return fake_pack(x, 0, 255); }
+DEVICE uint32_t PICK_BYTES(uint32_t low, uint32_t high, uint32_t which) {
+  const uint64_t both = (uint64_t)high << 32 | low;
+  uint32_t y = 0;
+  for (int i = 0; i < 4; i++)
+    y |= (uint32_t)(both >> (8 * (which >> (4 * i) & 7)) & 255) << (8 * i);
+  return y;
+}
 DEVICE float LARGER_OR_NAN(float x, float y) { return x != x || x > y ? x : y; }
 // As wrong as they may be, one way or the other by bits of what they are asked for.
 DEVICE float fake_rough(double value, uint32_t asked, double share) {

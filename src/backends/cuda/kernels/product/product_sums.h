@@ -57,7 +57,7 @@ DEVICE void take_halves_of_bias(const product_args_t* a, int64_t column, int n, 
 // `thread` of those that finish it. The product is one matrix.
 DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* sums, int thread) {
   // A thread has the same columns of several rows.
-  const int threads = BN / 2 / TOGETHER, rows = FINISH_THREADS / threads;
+  const int threads = FINISH_COLUMNS / 2 / TOGETHER, rows = FINISH_THREADS / threads;
   const int first = thread / threads, across = thread % threads * TOGETHER;
   const int64_t column = t->column / 2 + across, left = a->y_row - column;
   const int n = left < TOGETHER ? (int)left : TOGETHER;
