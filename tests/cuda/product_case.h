@@ -85,6 +85,20 @@ static inline void product_case_same(const graph_case_t* c, assay_format_t forma
   assay_model_release(m);
 }
 
+// Of row i: on a GPU by all kernels. On the host, where each takes seconds to compile and run, by
+// the first one and every third of the others, and the next two rows by those left out.
+static inline void product_case_share(const graph_case_t* rows, size_t i, assay_format_t format,
+                                      const char* const* kernels) {
+  enum { MOST = 63 };
+  const size_t step = getenv("ASSAY_TEST_GPU") ? 1 : 3;
+  const char* some[MOST + 1] = {*kernels};
+  size_t n = 0, all = 0;
+  while (kernels[all]) all++;
+  assert_in_range(all, 1, MOST);
+  for (size_t k = 1 + i % step; k < all; k += step) some[++n] = kernels[k];
+  product_case_same(&rows[i], format, some);
+}
+
 // The tactic, asked for, does not run the case.
 static inline void product_case_left(const graph_case_t* c, assay_format_t format,
                                      const char* tactic) {

@@ -361,8 +361,10 @@ static void scores_anywhere_are_weighed(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof scores / sizeof *scores; i++)
     for (int masked = scores[i].mask == nothing ? 0 : 1; masked < 2; masked++) {
-      check_scores(i, masked, ASSAY_FORMAT_FP16);
-      check_scores(i, masked, ASSAY_FORMAT_BF16);
+      // On the host, where compiling takes long, each row in one of the formats.
+      const bool both = getenv("ASSAY_TEST_GPU"), first = (i + (size_t)masked) % 2 == 0;
+      if (both || first) check_scores(i, masked, ASSAY_FORMAT_FP16);
+      if (both || !first) check_scores(i, masked, ASSAY_FORMAT_BF16);
     }
 }
 

@@ -70,17 +70,10 @@ static const graph_case_t rows[] = {
      "y"},
 };
 
-// On a GPU all tiles run each row. Here, where each kernel takes seconds to compile and run, a row
-// has every second tile, and the next row the others.
 static void tiles_give_the_bits_of_mma(void** state) {
   (void)state;
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    const char* some[sizeof kernels / sizeof *kernels] = {*kernels};
-    const size_t step = getenv("ASSAY_TEST_GPU") ? 1 : 2;
-    for (size_t k = 1 + i % step, n = 1; k < sizeof kernels / sizeof *kernels - 1; k += step)
-      some[n++] = kernels[k];
-    product_case_same(&rows[i], i / 2 % 2 ? ASSAY_FORMAT_BF16 : ASSAY_FORMAT_FP16, some);
-  }
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    product_case_share(rows, i, i / 3 % 2 ? ASSAY_FORMAT_BF16 : ASSAY_FORMAT_FP16, kernels);
 }
 
 // What a caller gets as float32 is stored so by the kernel, and rounded before.

@@ -63,7 +63,7 @@ static const graph_case_t long_cases[] = {
 static void groups_give_the_same_bits(void** state) {
   (void)state;
   for (size_t i = 0; i < sizeof long_cases / sizeof *long_cases; i++)
-    product_case_same(&long_cases[i], ASSAY_FORMAT_FP32, of_groups);
+    product_case_share(long_cases, i, ASSAY_FORMAT_FP32, of_groups);
 }
 
 // What the engine brings: steps of which some are short, rows of weights that are padded, rows and
@@ -107,7 +107,7 @@ static void the_engine_changes_no_bits(void** state) {
   for (size_t i = 0; i < sizeof short_cases / sizeof *short_cases; i++)
     product_case_same(&short_cases[i], ASSAY_FORMAT_FP32, short_by_engine);
   for (size_t i = 0; i < sizeof engine_cases / sizeof *engine_cases; i++)
-    product_case_same(&engine_cases[i], ASSAY_FORMAT_FP32, by_engine);
+    product_case_share(engine_cases, i, ASSAY_FORMAT_FP32, by_engine);
 }
 
 // One chain leaves nothing to share.

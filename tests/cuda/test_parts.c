@@ -51,24 +51,14 @@ static const graph_case_t rows[] = {
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
-// On a GPU all tiles run each row; here every second one, and the next row the others.
-static void compare(size_t row, assay_format_t format, const char* const* kernels) {
-  const char* some[sizeof rounded / sizeof *rounded] = {*kernels};
-  const size_t step = getenv("ASSAY_TEST_GPU") ? 1 : 2;
-  size_t n = 0, all = 0;
-  while (kernels[all]) all++;
-  for (size_t k = 1 + row % step; k < all; k += step) some[++n] = kernels[k];
-  product_case_same(&rows[row], format, some);
-}
-
 static void tiles_give_the_bits_of_mma(void** state) {
   (void)state;
-  for (size_t i = 0; i < N_ROWS; i++) compare(i, ASSAY_FORMAT_TF32, rounded);
+  for (size_t i = 0; i < N_ROWS; i++) product_case_share(rows, i, ASSAY_FORMAT_TF32, rounded);
 }
 
 static void tiles_give_the_same_bits(void** state) {
   (void)state;
-  for (size_t i = 0; i < N_ROWS; i++) compare(i, ASSAY_FORMAT_FP32, split);
+  for (size_t i = 0; i < N_ROWS; i++) product_case_share(rows, i, ASSAY_FORMAT_FP32, split);
 }
 
 static void results_are_within_bounds(void** state) {
