@@ -2,6 +2,7 @@
 import json
 import math
 import os
+import re
 import subprocess
 import threading
 import unittest
@@ -232,9 +233,17 @@ class TestPassesAndTactics(DebugCase):
 
 
 class TestEnvironment(DebugCase):
+    @staticmethod
+    def but_for_kernels(report):
+        """On a CPU that is newer than its OpenBLAS the program begins again with other kernels, which a process of Python's cannot."""
+        name = "$OPENBLAS_CORETYPE"
+        entries = [{**e, "value": re.sub(r"\w+ (?=MAX_THREADS)", "", e["value"])} for e in report["entries"] if e["key"] != name]
+        return {**report, "entries": entries}
+
     def test_here_and_elsewhere(self):
         here = assay.debug.environment()
-        self.agree(here, self.program("environment")[0])
+        self.assertEqual(self.but_for_kernels(json.loads(here.json)), self.but_for_kernels(self.program("environment")[0]))
+        self.assertTrue(str(here) and here.text == str(here))
         self.assertEqual(here.entries[0], assay.debug.Entry("assay", assay.__version__, True))
         here.save(self.path("here.json"))
         same = assay.debug.compare_environments(here, self.path("here.json"))
