@@ -663,7 +663,7 @@ static double seconds_of(const onnx_builder_t* b, double limit, assay_status_t* 
 
 static void malformed(void** state) {
   (void)state;
-  const double limit = is_sanitized() ? 10 : 1;
+  const double limit = is_sanitized() ? 10 : 2;
   int failed = 0;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     onnx_builder_t b = {0};
