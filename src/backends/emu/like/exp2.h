@@ -1,5 +1,5 @@
 // Powers of 2 as one instruction of an H200 gives them (ex2.approx.ftz.f32), of exponents that are
-// multiples of 2^-13. It is no operation of IEEE 754's: its results are within 2 ulp, as measured
+// multiples of 2^-13. It is not an IEEE 754 operation: its results are within 2 ulp, as measured
 // (exp2_deltas.inc). tests/cuda/test_ex2.c compares it with a GPU, where there is one.
 #ifndef ASSAY_BACKENDS_EMU_LIKE_EXP2_H_
 #define ASSAY_BACKENDS_EMU_LIKE_EXP2_H_
