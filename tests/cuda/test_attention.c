@@ -121,6 +121,71 @@ static void warps_of_attention_give_the_same_bits(void** state) {
   }
 }
 
+// ---- groups of four warps -----------------------------------------------------------------------
+
+// More queries than a group has, blocks of keys of which some are whole, heads of all widths.
+static const tactic_case_t of_groups[] = {
+    MASKED("keys that are few more than blocks", "1,2,70,64", "1,2,130,64", "1,2,130,64",
+           "float[1,1,1,130]", ""),
+    MASKED("a mask of a sample, three blocks", "2,1,66,32", "2,1,190,32", "2,1,190,32",
+           "float[2,1,1,190]", ""),
+    MASKED("one block of keys", "1,2,70,64", "1,2,50,64", "1,2,50,64", "float[50]", ""),
+    ATTENTION("as ViT has it, by groups", "1,1,67,64", "1,1,197,64", ""),
+    ATTENTION("a whole tile", "1,1,128,32", "1,1,64,32", ""),
+    ATTENTION("causal, by groups", "1,2,150,64", "1,2,150,64", " | is_causal=1"),
+    ATTENTION("shared keys, by groups", "1,4,65,32", "1,2,77,32", ""),
+    ATTENTION("heads of odd pieces", "1,1,69,40", "1,1,77,40", ""),
+};
+// What takes more registers than five groups of a multiprocessor have.
+static const tactic_case_t of_wide_groups[] = {
+    MASKED("wide heads, by groups", "1,1,70,128", "1,1,130,128", "1,1,130,128", "float[130]", ""),
+    MASKED("heads of 80", "1,2,66,80", "1,2,77,80", "1,2,77,80", "float[66,77]", ""),
+    MASKED("wide keys, narrow values, by groups", "1,1,70,128", "1,1,70,128", "1,1,70,16",
+           "float[70,70]", ""),
+    MASKED("a mask without pairs", "1,2,70,32", "1,2,77,32", "1,2,77,96", "float[1,1,1,77]", ""),
+    MASKED("bytes, by groups", "1,2,68,32", "1,2,72,32", "1,2,72,32", "bool[1,2,68,72]", ""),
+    MASKED("causal, with a mask, by groups", "1,4,70,32", "1,2,70,32", "1,2,70,32",
+           "float[1,4,70,70]", " | is_causal=1"),
+    MASKED("a cap, by groups", "1,2,70,32", "1,2,70,32", "1,2,70,32", "bool[70,70]",
+           " | softcap=2.0"),
+    MASKED("a number of a query, by groups", "1,2,68,32", "1,2,80,32", "1,2,80,32",
+           "float[1,1,68,1]", ""),
+};
+
+static void run_by_groups(const tactic_case_t* cases, size_t n, assay_format_t format,
+                          const char* const* kernels, size_t n_kernels) {
+  for (size_t i = 0; i < n; i++) {
+    assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+    assay_model_t* m = graph_case_model(&cases[i].graph, in);
+    tactic_run_t want, got;
+    forced_case_run_in(format, m, "emu:sm_90", NULL, in, &want);
+    assert_string_equal(want.tactic, "emu_attention");
+    for (size_t k = 0; k < n_kernels; k++) {
+      forced_case_run_in(format, m, "cuda", kernels[k], in, &got);
+      if (strcmp(got.tactic, kernels[k]) != 0)
+        fail_msg("%s: by %s, not by %s", cases[i].graph.name, got.tactic, kernels[k]);
+      if (!tactic_case_identical(want.out[0], got.out[0]))
+        fail_msg("%s by %s has other bits", cases[i].graph.name, got.tactic);
+      tactic_case_release(&got);
+    }
+    tactic_case_release(&want);
+    graph_case_release(in);
+    assay_model_release(m);
+  }
+}
+
+static void groups_give_the_same_bits(void** state) {
+  (void)state;
+  static const char* const fp16[] = {"attention_wgmma_f16/64", "attention_wgmma_f16/128",
+                                     "attention_wgmma_f16/64x5"};
+  static const char* const bf16[] = {"attention_wgmma_bf16/64x5", "attention_wgmma_bf16/128"};
+  const size_t n = sizeof of_groups / sizeof *of_groups;
+  run_by_groups(of_groups, n, ASSAY_FORMAT_FP16, fp16, 3);
+  run_by_groups(of_groups, 4, ASSAY_FORMAT_BF16, bf16, 2);
+  run_by_groups(of_wide_groups, sizeof of_wide_groups / sizeof *of_wide_groups, ASSAY_FORMAT_FP16,
+                fp16, 2);
+}
+
 // ---- float32 on tensor cores --------------------------------------------------------------------
 
 // Heads that are wider than what tensor cores are asked for, other distances than pieces, operands
@@ -437,6 +502,7 @@ static void blocks_of_queries_give_the_same_bits(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(attentions_agree),
                                      cmocka_unit_test(warps_of_attention_give_the_same_bits),
+                                     cmocka_unit_test(groups_give_the_same_bits),
                                      cmocka_unit_test(layers_of_tf32_are_on_the_device),
                                      cmocka_unit_test(layers_of_fp32_are_by_parts),
                                      cmocka_unit_test(warps_of_float32_give_the_same_bits),

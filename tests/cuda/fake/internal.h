@@ -212,7 +212,7 @@ typedef struct late_product {
   fake_warp_op_t op;
   struct late_sums* sums;
   uint64_t x, w;  // descriptors
-  // Instead of x, of tf32: this lane's two rows; its registers, and what was in them.
+  // Instead of x: this lane's two rows; its registers, and what was in them.
   uint32_t left[2][8];
   const uint32_t* registers;
   uint32_t words[4];
@@ -344,9 +344,9 @@ float lane_power_of_steps(fake_lane_t* lane, float x, int line);
 // ---- wgmma.c ------------------------------------------------------------------------------------
 
 void lane_wgmma(fake_lane_t* lane, fake_warp_op_t op, void* d, int n, uint64_t x, uint64_t w,
-                int turned, int line);
-void lane_wgmma_tf32(fake_lane_t* lane, float* d, int n, const uint32_t* x, uint64_t w, int adds,
-                     int line);
+                int turned, int adds, int line);
+void lane_wgmma_left(fake_lane_t* lane, fake_warp_op_t op, float* d, int n, const uint32_t* x,
+                     uint64_t w, int turned, int adds, int line);
 void lane_wgmma_fence(fake_lane_t* lane, int line);
 void lane_wgmma_commit(fake_lane_t* lane, int line);
 void lane_wgmma_wait(fake_lane_t* lane, int left, int line);

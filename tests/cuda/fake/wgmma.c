@@ -229,7 +229,7 @@ static void ask_for(fake_lane_t* lane, late_product_t* p) {
 }
 
 void lane_wgmma(fake_lane_t* lane, fake_warp_op_t op, void* d, int n, uint64_t x, uint64_t w,
-                int turned, int line) {
+                int turned, int adds, int line) {
   rest(lane->run, AT_WARP, op, line);
   late_product_t* p = take_product(lane, line);
   *p = (late_product_t){.op = op,
@@ -237,22 +237,24 @@ void lane_wgmma(fake_lane_t* lane, fake_warp_op_t op, void* d, int n, uint64_t x
                         .x = x,
                         .w = w,
                         .turned = turned != 0,
-                        .adds = true,
+                        .adds = adds != 0,
                         .line = line};
   ask_for(lane, p);
 }
 
-// Rows of a lane are in the registers of the four lanes that have them.
-void lane_wgmma_tf32(fake_lane_t* lane, float* d, int n, const uint32_t* x, uint64_t w, int adds,
-                     int line) {
+// Rows of a lane are in the registers of the four lanes that have them: a word of tf32, or two
+// terms of 16 bits.
+void lane_wgmma_left(fake_lane_t* lane, fake_warp_op_t op, float* d, int n, const uint32_t* x,
+                     uint64_t w, int turned, int adds, int line) {
   const int first = lane->thread % FAKE_WARP / 4 * 4;
   memcpy(next_slot(lane), x, sizeof(uint32_t[4]));
-  rest(lane->run, AT_WARP, FAKE_WGMMA_TF32, line);
+  rest(lane->run, AT_WARP, op, line);
   late_product_t* p = take_product(lane, line);
-  *p = (late_product_t){.op = FAKE_WGMMA_TF32,
+  *p = (late_product_t){.op = op,
                         .sums = take_sums(lane, (uint32_t*)(void*)d, n / 2, line),
                         .w = w,
                         .registers = x,
+                        .turned = turned != 0,
                         .adds = adds != 0,
                         .line = line};
   memcpy(p->words, x, sizeof p->words);

@@ -347,9 +347,13 @@ DEVICE void load_matrices_transposed(uint32_t* d, const void* row) {
 // and w: where they lie in shared memory (wgmma.h); turned 1: columns of w lie side by side, 0: its
 // terms. Thread 32 w + l has row 16 w + l / 4 + i / 2 % 2 * 8, column i / 4 * 8 + l % 4 * 2 + i % 2
 // as d[i]. It is done behind WGMMA_WAIT: nobody touches d or writes to x and w before that.
-// WGMMA_8(name, x_type, w_type, columns): the same of 32 terms of 8 bits, s8 or u8, that lie side
-// by side; sums modulo 2^32.
+// WGMMA_FIRST(...) makes the same of d = x w. WGMMA_LEFT(...) has the left side in registers:
+// thread 32 w + l has row 16 w + l / 4 + i % 2 * 8, terms l % 4 * 2 + i / 2 * 8 and the next as
+// word x[i], and touches none of them before WGMMA_WAIT either. WGMMA_8(name, x_type, w_type,
+// columns): the same of 32 terms of 8 bits, s8 or u8, that lie side by side; sums modulo 2^32.
 #define WGMMA(name, type, columns, turned) WGMMA_OF(name, type, columns, turned)
+#define WGMMA_FIRST(name, type, columns, turned) WGMMA_FIRST_OF(name, type, columns, turned)
+#define WGMMA_LEFT(name, type, columns, turned) WGMMA_LEFT_OF(name, type, columns, turned)
 #define WGMMA_8(name, x_type, w_type, columns) WGMMA_8_OF(name, x_type, w_type, columns)
 #define HAS_WGMMA (__CUDA_ARCH__ == 900)
 #if HAS_WGMMA
@@ -361,6 +365,26 @@ DEVICE void load_matrices_transposed(uint32_t* d, const void* row) {
         "}, " WGMMA_XW_##n ", all, 1, 1, 0, " #turned ";}"                                     \
         : WGMMA_SUMS_##n("+f")                                                                 \
         : "l"(x), "l"(w)                                                                       \
+        : "memory");                                                                           \
+  }
+#define WGMMA_FIRST_OF(name, type, n, turned)                                                  \
+  DEVICE void name(float* d, uint64_t x, uint64_t w) {                                         \
+    asm volatile(                                                                              \
+        "{.reg .pred none; setp.ne.u32 none, 0, 0; "                                           \
+        "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." #type "." #type " {" WGMMA_NAMES_##n \
+        "}, " WGMMA_XW_##n ", none, 1, 1, 0, " #turned ";}"                                    \
+        : WGMMA_SUMS_##n("=f")                                                                 \
+        : "l"(x), "l"(w)                                                                       \
+        : "memory");                                                                           \
+  }
+#define WGMMA_LEFT_OF(name, type, n, turned)                                                   \
+  DEVICE void name(float* d, const uint32_t* x, uint64_t w) {                                  \
+    asm volatile(                                                                              \
+        "{.reg .pred all; setp.eq.u32 all, 0, 0; "                                             \
+        "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." #type "." #type " {" WGMMA_NAMES_##n \
+        "}, " WGMMA_LEFT_##n ", all, 1, 1, " #turned ";}"                                      \
+        : WGMMA_SUMS_##n("+f")                                                                 \
+        : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "l"(w)                                   \
         : "memory");                                                                           \
   }
 #define WGMMA_8_OF(name, x_type, w_type, n)                                                        \
@@ -417,6 +441,12 @@ DEVICE void FENCE_ASYNC(void) { asm volatile("fence.proxy.async.shared::cta;" ::
   DEVICE void name(float* d, uint64_t x, uint64_t w) { \
     (void)d, (void)x, (void)w;                         \
     __trap();                                          \
+  }
+#define WGMMA_FIRST_OF(name, type, n, turned) WGMMA_OF(name, type, n, turned)
+#define WGMMA_LEFT_OF(name, type, n, turned)                  \
+  DEVICE void name(float* d, const uint32_t* x, uint64_t w) { \
+    (void)d, (void)x, (void)w;                                \
+    __trap();                                                 \
   }
 #define WGMMA_8_OF(name, x_type, w_type, n)              \
   DEVICE void name(int32_t* d, uint64_t x, uint64_t w) { \

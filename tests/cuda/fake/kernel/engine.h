@@ -74,13 +74,13 @@ typedef struct fake_engine {
   void (*copy)(fake_lane_t* lane, void* shared, const void* global, int bytes, int valid, int line);
   void (*commit_copies)(fake_lane_t* lane);
   void (*wait_copies)(fake_lane_t* lane, int left, int line);
-  // d += x w of a group of four warps; d is of n / 2 sums, float or int32_t; x and w are
-  // descriptors.
+  // d += x w of a group of four warps, or d = x w where adds is 0; d is of n / 2 sums, float or
+  // int32_t; x and w are descriptors.
   void (*wgmma)(fake_lane_t* lane, fake_warp_op_t op, void* d, int n, uint64_t x, uint64_t w,
-                int turned, int line);
-  // The left side of 8 terms in four words of each lane.
-  void (*wgmma_tf32)(fake_lane_t* lane, float* d, int n, const uint32_t* x, uint64_t w, int adds,
-                     int line);
+                int turned, int adds, int line);
+  // The left side of 32 bytes in four words of each lane.
+  void (*wgmma_left)(fake_lane_t* lane, fake_warp_op_t op, float* d, int n, const uint32_t* x,
+                     uint64_t w, int turned, int adds, int line);
   void (*wgmma_fence)(fake_lane_t* lane, int line);
   void (*wgmma_commit)(fake_lane_t* lane, int line);
   void (*wgmma_wait)(fake_lane_t* lane, int left, int line);

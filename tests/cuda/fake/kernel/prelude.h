@@ -227,14 +227,24 @@ DEVICE float INVERSE_ROUGH(float x) { return fake_rough(1 / (double)x, bits_of(x
 
 #define HAS_WGMMA 1
 #define WGMMA(name, type, columns, turned) WGMMA_OF(name, type, columns, turned)
-#define WGMMA_OF(name, type, n, turned)                                               \
-  DEVICE void name(float* d, uint64_t x, uint64_t w) {                                \
-    fake_engine.wgmma(FAKE_LANE, FAKE_WGMMA_OF_##type, d, n, x, w, turned, __LINE__); \
+#define WGMMA_OF(name, type, n, turned)                                                  \
+  DEVICE void name(float* d, uint64_t x, uint64_t w) {                                   \
+    fake_engine.wgmma(FAKE_LANE, FAKE_WGMMA_OF_##type, d, n, x, w, turned, 1, __LINE__); \
+  }
+#define WGMMA_FIRST(name, type, columns, turned) WGMMA_FIRST_OF(name, type, columns, turned)
+#define WGMMA_FIRST_OF(name, type, n, turned)                                            \
+  DEVICE void name(float* d, uint64_t x, uint64_t w) {                                   \
+    fake_engine.wgmma(FAKE_LANE, FAKE_WGMMA_OF_##type, d, n, x, w, turned, 0, __LINE__); \
+  }
+#define WGMMA_LEFT(name, type, columns, turned) WGMMA_LEFT_OF(name, type, columns, turned)
+#define WGMMA_LEFT_OF(name, type, n, turned)                                                  \
+  DEVICE void name(float* d, const uint32_t* x, uint64_t w) {                                 \
+    fake_engine.wgmma_left(FAKE_LANE, FAKE_WGMMA_OF_##type, d, n, x, w, turned, 1, __LINE__); \
   }
 #define WGMMA_8(name, x_type, w_type, columns) WGMMA_8_OF(name, x_type, w_type, columns)
-#define WGMMA_8_OF(name, x_type, w_type, n)                                                   \
-  DEVICE void name(int32_t* d, uint64_t x, uint64_t w) {                                      \
-    fake_engine.wgmma(FAKE_LANE, FAKE_WGMMA_OF_##x_type##_##w_type, d, n, x, w, 0, __LINE__); \
+#define WGMMA_8_OF(name, x_type, w_type, n)                                                      \
+  DEVICE void name(int32_t* d, uint64_t x, uint64_t w) {                                         \
+    fake_engine.wgmma(FAKE_LANE, FAKE_WGMMA_OF_##x_type##_##w_type, d, n, x, w, 0, 1, __LINE__); \
   }
 #define FAKE_WGMMA_OF_s8_s8 FAKE_WGMMA_S8
 #define FAKE_WGMMA_OF_s8_u8 FAKE_WGMMA_S8U8
@@ -243,14 +253,14 @@ DEVICE float INVERSE_ROUGH(float x) { return fake_rough(1 / (double)x, bits_of(x
 #define FAKE_WGMMA_OF_f16 FAKE_WGMMA_F16
 #define FAKE_WGMMA_OF_bf16 FAKE_WGMMA_BF16
 #define WGMMA_TF32(name, columns) WGMMA_TF32_OF(name, columns)
-#define WGMMA_TF32_OF(name, n)                                              \
-  DEVICE void name(float* d, uint64_t x, uint64_t w) {                      \
-    fake_engine.wgmma(FAKE_LANE, FAKE_WGMMA_TF32, d, n, x, w, 0, __LINE__); \
+#define WGMMA_TF32_OF(name, n)                                                 \
+  DEVICE void name(float* d, uint64_t x, uint64_t w) {                         \
+    fake_engine.wgmma(FAKE_LANE, FAKE_WGMMA_TF32, d, n, x, w, 0, 1, __LINE__); \
   }
 #define WGMMA_TF32_LEFT(name, columns) WGMMA_TF32_LEFT_OF(name, columns)
-#define WGMMA_TF32_LEFT_OF(name, n)                                     \
-  DEVICE void name(float* d, const uint32_t* x, uint64_t w, int adds) { \
-    fake_engine.wgmma_tf32(FAKE_LANE, d, n, x, w, adds, __LINE__);      \
+#define WGMMA_TF32_LEFT_OF(name, n)                                                    \
+  DEVICE void name(float* d, const uint32_t* x, uint64_t w, int adds) {                \
+    fake_engine.wgmma_left(FAKE_LANE, FAKE_WGMMA_TF32, d, n, x, w, 0, adds, __LINE__); \
   }
 #define WGMMA_FENCE() fake_engine.wgmma_fence(FAKE_LANE, __LINE__)
 #define WGMMA_COMMIT() fake_engine.wgmma_commit(FAKE_LANE, __LINE__)

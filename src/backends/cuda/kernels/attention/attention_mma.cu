@@ -12,7 +12,7 @@
 
 DEVICE void prepare_queries(uint32_t* words) { (void)words; }
 
-DEVICE void multiply_keys(const queries_t* t, int n, const element_t* keys, float (*s)[4]) {
+DEVICE void multiply_keys(const held_queries_t* q, int n, const element_t* keys, float (*s)[4]) {
   UNROLL
   for (int j = 0; j < n / 8; j++) UNROLL
   for (int r = 0; r < 4; r++) s[j][r] = 0;
@@ -20,9 +20,9 @@ DEVICE void multiply_keys(const queries_t* t, int n, const element_t* keys, floa
   for (int i = 0; i < SIZE / 16; i++) {
 #if Q_STAYS
     uint32_t of_q[4];
-    read_queries(t, i, of_q);
+    read_queries(q, i, of_q);
 #else
-    const uint32_t* of_q = t->of_q[i];
+    const uint32_t* of_q = q->words[i];
 #endif
     UNROLL
     for (int j = 0; j < n / 8; j += 2) {

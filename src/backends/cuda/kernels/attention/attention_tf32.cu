@@ -27,7 +27,7 @@ DEVICE void prepare_queries(uint32_t* words) {
   for (int r = 0; r < 4; r++) words[r] = to_tf32(float_of(words[r]));
 }
 
-DEVICE void multiply_keys(const queries_t* t, int n, const element_t* keys, float (*s)[4]) {
+DEVICE void multiply_keys(const held_queries_t* q, int n, const element_t* keys, float (*s)[4]) {
   UNROLL
   for (int j = 0; j < n / 8; j++) UNROLL
   for (int r = 0; r < 4; r++) s[j][r] = 0;
@@ -40,8 +40,8 @@ DEVICE void multiply_keys(const queries_t* t, int n, const element_t* keys, floa
                   keys + (j * 8 + LANE % 8 + LANE / 16 * 8) * K_STEP + i * 8 + LANE / 8 % 2 * 4);
     UNROLL
     for (int r = 0; r < 4; r++) of_k[r] = to_tf32(float_of(of_k[r]));
-    mma_tf32(s[j], t->of_q[i], of_k);
-    mma_tf32(s[j + 1], t->of_q[i], of_k + 2);
+    mma_tf32(s[j], q->words[i], of_k);
+    mma_tf32(s[j + 1], q->words[i], of_k + 2);
   }
 }
 
@@ -111,7 +111,7 @@ DEVICE void add_unit(const left_t* x, const right_t* y, float (*to)[4]) {
 
 DEVICE void prepare_queries(uint32_t* words) { (void)words; }
 
-DEVICE void multiply_keys(const queries_t* t, int n, const element_t* keys, float (*s)[4]) {
+DEVICE void multiply_keys(const held_queries_t* q, int n, const element_t* keys, float (*s)[4]) {
   UNROLL
   for (int j = 0; j < n / 8; j++) UNROLL
   for (int r = 0; r < 4; r++) s[j][r] = 0;
@@ -121,7 +121,7 @@ DEVICE void multiply_keys(const queries_t* t, int n, const element_t* keys, floa
     UNROLL
     for (int i = 0; i < 2; i++) {
       uint32_t of_q[4];
-      read_queries(t, 2 * u + i, of_q);
+      read_queries(q, 2 * u + i, of_q);
       UNROLL
       for (int r = 0; r < 4; r++) split(float_of(of_q[r]), &x.big[i][r], &x.small[i][r]);
     }

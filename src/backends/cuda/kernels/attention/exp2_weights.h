@@ -10,7 +10,7 @@
 //
 // Where r is far from 0, float32's own steps are larger: the score that is referred to is
 // subtracted first. That r is then off from it by up to 2^-24 of itself, or 2^-14 below 1024,
-// counts as an error of the score (attention/attention_mma.c: WEIGHT_ERROR).
+// counts as an error of the score (attention/warps.h: ..._WEIGHT_ERROR).
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_EXP2_WEIGHTS_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_ATTENTION_EXP2_WEIGHTS_H_
 
