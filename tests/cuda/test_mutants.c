@@ -3,6 +3,7 @@
 // so that they follow the kernels.
 #include <math.h>
 
+#include "backends/cuda/kernels/attention_args.h"
 #include "backends/cuda/kernels/product_bulk_args.h"
 #include "backends/cuda/maps.h"
 #include "platform_case.h"
@@ -50,7 +51,27 @@ static const char parts_options[] =
     "-DIN=f32 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=96 -DSTAGES=4 "
     "-DTURNED=0 -DW_CONSTANT=0 -DW_PARTS=2";
 
-enum { NORM, TURN, COUNT, PRODUCT, MOVE, MMA, WGMMA, BULK, TURNS, SHARED_TURNS, CLUSTERS, PARTS };
+// A mask of keys, three blocks of them; two tiles of queries.
+static const char attention_options[] =
+    "-DBATCH=1 -DINDEX=int32_t -DCAP=0 -DWINDOWED=0 -DGROUPED=0 -DMASKS=1 -DKINDS=0 -DALONG_KEYS=1 "
+    "-DALONG_QUERIES=0 -DPAIRED=1 -DWALKED=0 -DT=f16 -DSIZE=64 -DV_SIZE=64 -DWHOLE=1 -DY_FAST=1 "
+    "-DKEYS=64 -DONE_BLOCK=0 -DEXP2=1 -DFOLDED=0 -DGROUPS=1 -DBLOCKS_OF=4 -DTOGETHER=1";
+
+enum {
+  NORM,
+  TURN,
+  COUNT,
+  PRODUCT,
+  MOVE,
+  MMA,
+  WGMMA,
+  BULK,
+  TURNS,
+  SHARED_TURNS,
+  CLUSTERS,
+  PARTS,
+  ATTENTION
+};
 static const sample_t samples[] = {
     [NORM] =
         {"norm.cu", "norm", "", 6, 300, 0, false, {.blocks = 6, .threads = 256, .dependent = true}},
@@ -146,6 +167,17 @@ static const sample_t samples[] = {
                 .threads = 320,
                 .shared_bytes = 4 * (128 + 2 * 96) * 128 + 2048,
                 .dependent = true}},
+    [ATTENTION] = {"attention_wgmma.cu",
+                   "attention_wgmma",
+                   attention_options,
+                   70,
+                   190,
+                   64,
+                   true,
+                   {.blocks = 2,
+                    .threads = 128,
+                    .shared_bytes = (64 + 4 * 64) * 128 + 2 * 64 * 4 + 1024,
+                    .dependent = true}},
 };
 
 // ---- texts --------------------------------------------------------------------------------------
@@ -241,6 +273,27 @@ static assay_status_t give_parts(assay_queue_t* q, product_bulk_args_t* a, const
   return cuda_map_tiles(q, &w, s->y, &a->w);
 }
 
+// Queries x; y: keys, values and, as floats, a mask.
+static void give_attention(attention_args_t* a, const sample_args_t* s) {
+  const attention_side_t keys = {.at = s->y, .row = s->depth, .column = 1};
+  *a = (attention_args_t){.q = {.at = s->x, .row = s->depth, .column = 1},
+                          .k = keys,
+                          .v = keys,
+                          .y = {.at = s->z, .row = s->depth, .column = 1},
+                          .batch = {divisor_of(1)},
+                          .tiles = divisor_of((uint32_t)(s->rows + 63) / 64),
+                          .heads = divisor_of(1),
+                          .period = divisor_of((uint32_t)s->rows),
+                          .q_len = s->rows,
+                          .kv_len = s->columns,
+                          .size = s->depth,
+                          .v_size = s->depth,
+                          .scale = 0.125F,
+                          .exponent = 1.4426950F,
+                          .growth = 5.5F,
+                          .masks = {{.at = s->y}}};
+}
+
 // {from, to, size, rows, columns} of move_args_t: to the other layout.
 static void give_move(uint64_t* a, const sample_args_t* s) {
   a[0] = s->x;
@@ -261,6 +314,7 @@ static assay_status_t launch(platform_t* p, const sample_t* s, cuda_kernel_t k, 
     sample_args_t sample;
     product_args_t mma;
     product_bulk_args_t bulk;
+    attention_args_t attention;
     uint64_t move[5];
   } args;
   fill(words, sizeof words / 4, s->halves);
@@ -276,6 +330,8 @@ static assay_status_t launch(platform_t* p, const sample_t* s, cuda_kernel_t k, 
     ASSAY_TRY(give_bulk(p->queue, &args.bulk, &a));
   else if (is_sample(s, PARTS))
     ASSAY_TRY(give_parts(p->queue, &args.bulk, &a));
+  else if (is_sample(s, ATTENTION))
+    give_attention(&args.attention, &a);
   else if (is_sample(s, MOVE))
     give_move(args.move, &a);
   else
@@ -589,6 +645,24 @@ static const fault_t faults[] = {
     {WGMMA, "the next terms too near", "#define X_NEXT 32", "#define X_NEXT 16", 0, NULL},
     {WGMMA, "rows of weights for columns", "#define W_TURNED 1", "#define W_TURNED 0", 0, ""},
     {WGMMA, "columns of sums", "LANE % 4 * 2", "LANE / 8 * 2", 0, ""},
+    {ATTENTION, "copies are not waited for", "WAIT_COPIES(0);", "WAIT_COPIES(1);", 0, ""},
+    {ATTENTION, "no fence behind copies", "FENCE_ASYNC();", "", 1, "FENCE_ASYNC"},
+    {ATTENTION, "no barrier behind the wait", "FENCE_ASYNC();\n    SYNC();", "FENCE_ASYNC();", 0,
+     ""},
+    {ATTENTION, "registers are not fenced", "WGMMA_FENCE();", "", 1, "WGMMA_FENCE"},
+    {ATTENTION, "scores are not waited for", "WGMMA_WAIT(0);", "", 0, ""},
+    {ATTENTION, "values are not waited for in the end", "WGMMA_WAIT(0);", "", 2, ""},
+    {ATTENTION, "values into those that are multiplied", "s->v + (1 - now)", "s->v + now", 0, ""},
+    {ATTENTION, "keys into those that are multiplied", "s->k + now", "s->k + (1 - now)", 0, ""},
+    {ATTENTION, "the mask of another block", "(&t, s->masks + now", "(&t, s->masks + (1 - now)", 0,
+     ""},
+    {ATTENTION, "words of weights in another order", "s[2 * j + i / 2]", "s[2 * j + i % 2]", 0,
+     NULL},
+    {ATTENTION, "pieces of rows in order", "(piece % 8 ^ row % 8)", "piece % 8", 0, NULL},
+    {ATTENTION, "pieces of values in order", "(in_line ^ turn)", "(in_line + 0 * turn)", 0, NULL},
+    {ATTENTION, "the next terms too near", "i % 4 * 32", "i % 4 * 16", 0, NULL},
+    {ATTENTION, "the next keys' values too near", "j * 16 * V_LINE * 2", "j * 8 * V_LINE * 2", 0,
+     NULL},
 };
 
 // "": either. What the message says may depend on the seed.

@@ -1,14 +1,14 @@
 // Attention of fp16 or bf16 on tensor cores; weights are rounded to the type where they are
 // multiplied.
 //
-// Options besides those of attention_warps.h: Y_FAST 1: two columns of the result from an even one
-// on lie at a multiple of 4 bytes.
+// Options besides those of attention_warps.h: those of attention_16.h.
 #define PIECE 8
 #include "attention_warps.h"
 
+#include "attention_16.h"
+
 #define MMA_f16 mma_f16
 #define MMA_bf16 mma_bf16
-#define PAIR JOINED(two_, T)
 
 DEVICE void prepare_queries(uint32_t* words) { (void)words; }
 
@@ -49,21 +49,6 @@ DEVICE void multiply_values(queries_t* t, int n, float (*s)[4], const element_t*
       JOINED(MMA_, T)(t->sums[i], of_w, of_v);
       JOINED(MMA_, T)(t->sums[i + 1], of_w, of_v + 2);
     }
-  }
-}
-
-DEVICE void put_row(const attention_args_t* a, const queries_t* t, int h, float by, element_t* y,
-                    INDEX row) {
-  UNROLL
-  for (int i = 0; i < V_SIZE / 8; i++) {
-    const int32_t column = i * 8 + LANE % 4 * 2;
-    const float low = t->sums[i][2 * h] * by, high = t->sums[i][2 * h + 1] * by;
-#if Y_FAST
-    if (WHOLE || column < a->v_size) *(uint32_t*)(void*)(y + (row + column)) = PAIR(low, high);
-#else
-    if (WHOLE || column < a->v_size) STORE(T)(y, row + column * (INDEX)a->y.column, low);
-    if (WHOLE || column + 1 < a->v_size) STORE(T)(y, row + (column + 1) * (INDEX)a->y.column, high);
-#endif
   }
 }
 

@@ -1,8 +1,8 @@
 // What becomes of scores of 16 queries of a warp, which lie as tensor cores give them: masks, what
 // queries see, and weights, which stay in registers (T. Dao, FlashAttention-2, 2023).
 //
-// Options: T: the type of all; V_SIZE: a head's values up to a multiple of 16, at most 128; KEYS: of
-// a block; ONE_BLOCK 1: there are no more keys than a block has; EXP2 1: weights are those of
+// Options: T: the type of all; V_SIZE: a head's values up to a multiple of 16, at most 128; KEYS:
+// of a block; ONE_BLOCK 1: there are no more keys than a block has; EXP2 1: weights are those of
 // exp2_weights.h; FOLDED 1, of these: scores are their products only, whose scale is in
 // a->exponent.
 //

@@ -7,14 +7,15 @@
 // of the one behind it: these have time until the next scores are weights. Other blocks of a
 // multiprocessor have theirs meanwhile.
 //
-// Options besides those of attention_scores.h: SIZE: a head's terms up to a multiple of 16, at most
-// 128; V_SIZE is a multiple of 32; WHOLE 1: heads are as wide; Y_FAST: as in attention_mma.cu;
-// GROUPS; BLOCKS_OF: how many blocks of a multiprocessor find registers; TOGETHER 1: both products
-// are under way at once, which takes registers for weights beside those of scores. KEYS is 64, and rows of
-// all operands lie in pieces of 16 bytes.
+// Options besides those of attention_scores.h and attention_16.h: SIZE: a head's terms up to a
+// multiple of 16, at most 128; V_SIZE is a multiple of 32; WHOLE 1: heads are as wide; GROUPS;
+// BLOCKS_OF: how many blocks of a multiprocessor find registers; TOGETHER 1: both products are
+// under way at once, which takes registers for weights beside those of scores. KEYS is 64, and rows
+// of all operands but the result lie in pieces of 16 bytes.
 #define DYNAMIC_ALIGNED 1024  // where patterns of eight lines begin
 #define EARLY_MASKS MASKS
 
+#include "attention_16.h"
 #include "attention_scores.h"
 #include "wgmma.h"
 
@@ -25,7 +26,6 @@
 #define LINES (((SIZE) + LINE - 1) / LINE)
 #define V_LINE ((V_SIZE) % 64 ? 32 : 64)  // columns of values
 #define V_LINES (V_LINE == 64 ? WGMMA_LINE_128 : WGMMA_LINE_64)
-#define PAIR JOINED(two_, T)
 
 #define Q_ELEMENTS (QUERIES * LINES * LINE)
 #define K_ELEMENTS (KEYS * LINES * LINE)
@@ -145,21 +145,6 @@ DEVICE void round_weights(float (*s)[4], uint32_t (*to)[4]) {
   for (int j = 0; j < KEYS / 16; j++) UNROLL
   for (int i = 0; i < 4; i++)
     to[j][i] = PAIR(s[2 * j + i / 2][i % 2 * 2], s[2 * j + i / 2][i % 2 * 2 + 1]);
-}
-
-DEVICE void put_row(const attention_args_t* a, const queries_t* t, int h, float by, element_t* y,
-                    INDEX row) {
-  UNROLL
-  for (int i = 0; i < V_SIZE / 8; i++) {
-    const int32_t column = i * 8 + LANE % 4 * 2;
-    const float low = t->sums[i][2 * h] * by, high = t->sums[i][2 * h + 1] * by;
-#if Y_FAST
-    if (WHOLE || column < a->v_size) *(uint32_t*)(void*)(y + (row + column)) = PAIR(low, high);
-#else
-    if (WHOLE || column < a->v_size) STORE(T)(y, row + column * (INDEX)a->y.column, low);
-    if (WHOLE || column + 1 < a->v_size) STORE(T)(y, row + (column + 1) * (INDEX)a->y.column, high);
-#endif
-  }
 }
 
 // What a block has in shared memory; of keys, values and masks two blocks each.
