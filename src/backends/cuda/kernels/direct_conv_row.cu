@@ -10,28 +10,19 @@
 // [taps, OF_GROUP, channels made]; PRELOAD 1: a thread keeps all of its own, which it reads before the
 // inputs are there. With GATE a thread does so for CH channels of either half, of which CH of the
 // output become. All places of operands fit 31 bits; the first axis is not there.
-#include "product.h"
-#include "vectors.h"
-
 #ifdef GATE
 #define HALVES 2
 #else
 #define HALVES 1
 #endif
 #define STORED (MADE / HALVES)  // channels that lie side by side in the output
+#include "direct_sums.h"
+
 #define X_CHANNELS (DEPTHWISE ? CH : OF_GROUP)            // that are read at a place
 #define COLUMNS ((OUTS - 1) * SW + (KW - 1) * DW + 1)  // of the input, under all windows
 
 // N elements as they lie in memory, in words.
 #define WORDS(n) (((n) * (int)sizeof(ELEMENT(IN)) + 3) / 4)
-#define FROM_WORDS(type) JOINED(word_value_, type)
-DEVICE float word_value_f32(const uint32_t* words, int i) { return float_of(words[i]); }
-DEVICE float word_value_f16(const uint32_t* words, int i) {
-  return f16_to_f32((f16_t)(words[i / 2] >> 16 * (i % 2) & 0xffff));
-}
-DEVICE float word_value_bf16(const uint32_t* words, int i) {
-  return bf16_to_f32((bf16_t)(words[i / 2] >> 16 * (i % 2) & 0xffff));
-}
 
 DEVICE void read_words(const ELEMENT(IN) * p, int n, uint32_t* words) {
   const int bytes = n * (int)sizeof *p;
@@ -152,26 +143,6 @@ DEVICE void finish_sums(const product_args_t* a, int32_t row, int32_t channel, f
     values[j] =
         program(sums[j], sums[CH + j], (index_t)row, (index_t)(channel + j), &a->program);
   STORE_N(CH, OUT)(GLOBAL(ELEMENT(OUT), a->y), at, values);
-#endif
-}
-#else
-// As finish_sum of product.h, of CH columns.
-DEVICE void finish_sums(const product_args_t* a, int32_t row, int32_t channel, float* sum) {
-  const int32_t at = row * STORED + channel;
-#if EPILOGUE && PROGRAM_VECTOR > 1 && CH % PROGRAM_VECTOR == 0
-  UNROLL
-  for (int j = 0; j < CH; j += PROGRAM_VECTOR) {
-    value_t y[PROGRAM_VECTOR];
-    program_vector(sum + j, (index_t)row, (index_t)(channel + j), &a->program, y);
-    STORE_VECTOR(PROGRAM_OUT, GLOBAL(WORD_OF(PROGRAM_OUT), a->y) + at + j, y)
-  }
-#else
-#if EPILOGUE
-  UNROLL
-  for (int j = 0; j < CH; j++)
-    sum[j] = program(sum[j], (index_t)row, (index_t)(channel + j), &a->program);
-#endif
-  STORE_N(CH, OUT)(GLOBAL(ELEMENT(OUT), a->y), at, sum);
 #endif
 }
 #endif

@@ -1,10 +1,12 @@
-// Convolutions of few channels a group, directly: pieces of rows (kernels/direct_conv_row.cu), or
-// an element a thread where these do not fit (kernels/direct_conv.cu). All have the same bits.
+// Convolutions of few channels a group, directly: strips (strips.h), pieces of rows
+// (kernels/direct_conv_row.cu), or an element a thread where these do not fit
+// (kernels/direct_conv.cu). All have the same bits.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "backends/cuda/product/product.h"
+#include "backends/cuda/product/strips.h"
 
 enum {
   FEW = 8,  // columns or channels of a group that a tile would waste
@@ -143,6 +145,12 @@ static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* ou
     name_piece(&pieces[i], name);
     add(name, predict(l->own, &p, &pieces[i]), out, out_n);
   }
+  for (int i = 0; i < CUDA_STRIPS; i++) {
+    const double predicted = cuda_strips_predict(l->own, &p, i);
+    if (!(predicted > 0)) continue;
+    cuda_strips_name(i, name);
+    add(name, predicted, out, out_n);
+  }
   add(element_name, 1e3, out, out_n);  // where nothing else is
   return NULL;
 }
@@ -162,6 +170,10 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
   for (int i = 0; !st && !*out && i < N_PIECES; i++) {
     name_piece(&pieces[i], name);
     if (strcmp(name, v->name) == 0) st = make_pieces(l, &p, &pieces[i], &options, out);
+  }
+  for (int i = 0; !st && !*out && i < CUDA_STRIPS; i++) {
+    cuda_strips_name(i, name);
+    if (strcmp(name, v->name) == 0) st = cuda_strips_make(l, &p, i, &options, out);
   }
   assay_str_deinit(&options);
   return st;

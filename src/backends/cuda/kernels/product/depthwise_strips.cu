@@ -1,0 +1,196 @@
+// Depthwise convolutions of 16-bit values along two axes, by strips: a thread makes OUTS neighbours
+// of each of ROWS rows of the output for two channels, by one chain of fused multiply-adds an
+// element, over taps in their order, as direct_conv.cu. It goes down the input: a row of that is
+// made float32 once, and goes into all rows of the output whose windows have it, each of which is as
+// many rows of the kernel further as it lies higher.
+//
+// A block brings what is under all of its windows into shared memory, where neighbours have it in
+// common: LINE words of two channels, ACROSS strips side by side, DOWN below each other, SAMPLES of them.
+// Weights lie beside, as float32.
+//
+// Options: those of product.h, with CONV 1; IN; those named above; N_THREADS, whole warps; TOGETHER_BLOCKS:
+// of a multiprocessor; KH x KW taps, strides SH, SW; CHANNELS: of the input and the output, a
+// multiple of 8; W_CONSTANT 1: no layer before this one writes the weights, [taps, CHANNELS]. The
+// first axis is not there; all places of operands fit 31 bits.
+#define CH 2
+#define STORED CHANNELS
+#include "direct_sums.h"
+
+enum { PIECE = 8 };  // channels that are copied at once
+#define PIECES (2 * LINE / PIECE)
+#define SLOTS ((KH + SH - 1) / SH)  // rows of the output that a row of the input goes into
+#define STEPS (ROWS + SLOTS - 1)
+#define COLUMNS ((OUTS - 1) * SW + KW)          // of the input, under a row of a strip
+#define WIDTH ((ACROSS * OUTS - 1) * SW + KW)   // and under all of a block
+#define HEIGHT ((DOWN * ROWS - 1 + SLOTS) * SH)
+#define PAIRS ((KW + 1) / 2)  // of taps side by side, which are read at once
+
+// Where a block's part of the input begins, and of the output; how much of that is there.
+typedef struct block {
+  int32_t channel, column, row, sample, samples;
+} block_t;
+
+DEVICE block_t find_block(const product_args_t* a) {
+  const product_axis_t *down = &a->axes[PRODUCT_AXES - 2], *across = &a->axes[PRODUCT_AXES - 1];
+  const uint32_t groups = (CHANNELS + 2 * LINE - 1) / (2 * LINE);
+  const uint32_t columns = ((uint32_t)across->out + ACROSS * OUTS - 1) / (ACROSS * OUTS);
+  const uint32_t rows = ((uint32_t)down->out + DOWN * ROWS - 1) / (DOWN * ROWS);
+  const uint32_t i = (uint32_t)BLOCK / groups, j = i / columns, sample = j / rows;
+  const uint32_t samples = (uint32_t)a->m / (uint32_t)(down->out * across->out);
+  const block_t b = {(int32_t)((uint32_t)BLOCK % groups * 2 * LINE),
+                     (int32_t)(i % columns * ACROSS * OUTS), (int32_t)(j % rows * DOWN * ROWS),
+                     (int32_t)(sample * SAMPLES), (int32_t)samples};
+  return b;
+}
+
+// Of four floats each: both taps of a pair, both channels of a lane.
+DEVICE float* weights_at(float* weights, int row, int pair, int lane) {
+  return weights + ((row * PAIRS + pair) * LINE + lane) * 4;
+}
+
+DEVICE void bring_weights(const product_args_t* a, const block_t* b, float* weights) {
+  const ELEMENT(IN)* w = GLOBAL(const ELEMENT(IN), a->w);
+  for (int i = THREAD; i < KH * KW * LINE; i += N_THREADS) {
+    const int tap = i / LINE, lane = i % LINE, s = tap % KW;
+    const int32_t channel = b->channel + 2 * lane;
+    uint32_t word = 0;
+    if (channel < CHANNELS) READ_4(w + tap * CHANNELS + channel, &word);
+    float* to = weights_at(weights, tap / KW, s / 2, lane) + s % 2 * 2;
+    to[0] = FROM_WORDS(IN)(&word, 0);
+    to[1] = FROM_WORDS(IN)(&word, 1);
+  }
+}
+
+// What is not there of the input becomes zeros.
+DEVICE void bring_inputs(const product_args_t* a, const block_t* b, uint32_t* inputs) {
+  const product_axis_t *down = &a->axes[PRODUCT_AXES - 2], *across = &a->axes[PRODUCT_AXES - 1];
+  const ELEMENT(IN)* x = GLOBAL(const ELEMENT(IN), a->x);
+  const int32_t top = b->row * SH - down->pad;
+  ROLLED
+  for (int i = THREAD; i < SAMPLES * WIDTH * PIECES; i += N_THREADS) {
+    const int place = i / PIECES, inner = place / WIDTH, piece = i % PIECES;
+    const int32_t channel = b->channel + piece * PIECE, sample = b->sample + inner;
+    const int32_t column = b->column * SW - across->pad + place % WIDTH;
+    const bool there = channel < CHANNELS && sample < b->samples &&
+                       (uint32_t)column < (uint32_t)across->in;
+    const int32_t rows = there ? down->in : 0;
+    uint32_t* to = inputs + (inner * HEIGHT * WIDTH + place % WIDTH) * LINE + piece * PIECE / 2;
+    const int32_t first = (sample * down->in * across->in + column) * CHANNELS + channel;
+    UNROLL_4
+    for (int row = 0; row < HEIGHT; row++) {
+      const int32_t y = top + row;
+      const bool inside = (uint32_t)y < (uint32_t)rows;
+      copy_16(to + row * WIDTH * LINE, x + (inside ? first + y * across->in * CHANNELS : 0),
+              inside ? 16 : 0);
+    }
+  }
+}
+
+// Rows of the input of a step, from a thread's first column on.
+DEVICE void read_rows(const uint32_t* inputs, float (*x)[COLUMNS][CH]) {
+  UNROLL
+  for (int p = 0; p < SH; p++) UNROLL
+  for (int i = 0; i < COLUMNS; i++) {
+    const uint32_t word = inputs[(p * WIDTH + i) * LINE];
+    x[p][i][0] = FROM_WORDS(IN)(&word, 0);
+    x[p][i][1] = FROM_WORDS(IN)(&word, 1);
+  }
+}
+
+// Row r of the kernel, of a row of the input.
+DEVICE void add_row(const float (*x)[CH], const float* weights, int r, float (*sums)[CH]) {
+  UNROLL
+  for (int s = 0; s < KW; s += 2) {
+    uint32_t words[4];
+    READ_16(weights + (r * PAIRS + s / 2) * LINE * 4, words);
+    UNROLL
+    for (int i = 0; i < 2 && s + i < KW; i++) UNROLL
+    for (int o = 0; o < OUTS; o++) UNROLL
+    for (int c = 0; c < CH; c++)
+      sums[o][c] = FMA(x[o * SW + s + i][c], float_of(words[2 * i + c]), sums[o][c]);
+  }
+}
+
+// A thread's place in its block, and in the output.
+typedef struct strip {
+  int lane, across, down, inner;
+  int32_t channel, column, row, sample;
+} strip_t;
+
+DEVICE strip_t find_strip(const block_t* b) {
+  const int lane = THREAD % LINE, piece = THREAD / LINE, line = piece / ACROSS;
+  const strip_t s = {lane,
+                     piece % ACROSS,
+                     line % DOWN,
+                     line / DOWN,
+                     b->channel + 2 * lane,
+                     b->column + piece % ACROSS * OUTS,
+                     b->row + line % DOWN * ROWS,
+                     b->sample + line / DOWN};
+  return s;
+}
+
+DEVICE void store_row(const product_args_t* a, const strip_t* s, int32_t row, const float* bias,
+                      float (*sums)[CH]) {
+  const product_axis_t *down = &a->axes[PRODUCT_AXES - 2], *across = &a->axes[PRODUCT_AXES - 1];
+  const int32_t line = (s->sample * down->out + row) * across->out + s->column;
+  if (row >= down->out) return;
+  UNROLL
+  for (int o = 0; o < OUTS; o++) {
+    if (s->column + o >= across->out) continue;
+    float made[CH];
+    UNROLL
+    for (int c = 0; c < CH; c++) made[c] = sums[o][c] + bias[c];
+    finish_sums(a, line + o, s->channel, made);
+  }
+}
+
+DEVICE void make_strip(const product_args_t* a, const strip_t* s, const uint32_t* inputs,
+                       const float* weights) {
+  float sums[SLOTS][OUTS][CH] = {0};  // of which so many times SH rows of the kernel are there
+  float bias[CH];
+  UNROLL
+  for (int c = 0; c < CH; c++)  // -0: what is added to it stays what it is
+    bias[c] = a->bias ? GLOBAL(const float, a->bias)[s->channel + c] : -0.0F;
+  ROLLED
+  for (int step = 0; step < STEPS; step++) {
+    float x[SH][COLUMNS][CH];
+    read_rows(inputs + step * SH * WIDTH * LINE, x);
+    UNROLL
+    for (int j = SLOTS - 1; j >= 0; j--) {
+      if (step < j || step - j >= ROWS) continue;
+      float made[OUTS][CH];
+      UNROLL
+      for (int o = 0; o < OUTS; o++) UNROLL
+      for (int c = 0; c < CH; c++) made[o][c] = j == 0 ? 0 : sums[j][o][c];
+      UNROLL
+      for (int p = 0; p < SH; p++)
+        if (j * SH + p < KH) add_row(x[p], weights, j * SH + p, made);
+      if (j == SLOTS - 1) {
+        store_row(a, s, s->row + step - j, bias, made);
+        continue;
+      }
+      UNROLL
+      for (int o = 0; o < OUTS; o++) UNROLL
+      for (int c = 0; c < CH; c++) sums[j + 1][o][c] = made[o][c];
+    }
+  }
+}
+
+KERNEL_OF_BLOCKS(depthwise_strips, product_args_t, N_THREADS, TOGETHER_BLOCKS) {
+  DYNAMIC(uint32_t, inputs);
+  float* weights = (float*)(inputs + SAMPLES * HEIGHT * WIDTH * LINE);
+  const block_t b = find_block(&a);
+  const strip_t s = find_strip(&b);
+  if (W_CONSTANT) bring_weights(&a, &b, weights);
+  WAIT_FOR_INPUTS();
+  LAUNCH_NEXT();
+  bring_inputs(&a, &b, inputs);
+  COMMIT_COPIES();
+  if (!W_CONSTANT) bring_weights(&a, &b, weights);
+  WAIT_COPIES(0);
+  SYNC();
+  if (s.inner >= SAMPLES || s.sample >= b.samples || s.channel >= CHANNELS) return;
+  const int first = (s.inner * HEIGHT + s.down * ROWS * SH) * WIDTH + s.across * OUTS * SW;
+  make_strip(&a, &s, inputs + first * LINE + s.lane, weights_at(weights, 0, 0, s.lane));
+}
