@@ -161,10 +161,7 @@ DEVICE void STORE_8(void* p, const uint32_t* words) {
                "r"(words[1])
                : "memory");
 }
-DEVICE void STORE_4(void* p, const uint32_t* words) {
-  asm volatile("st.global.b32 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "r"(words[0])
-               : "memory");
-}
+DEVICE void STORE_4(void* p, const uint32_t* words) { *(uint32_t*)p = words[0]; }
 
 // ---- atomics ------------------------------------------------------------------------------------
 

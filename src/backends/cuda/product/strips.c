@@ -17,8 +17,8 @@ enum {
 typedef struct strip {
   int places, rows, bytes;
 } strip_t;
-static const strip_t strips[CUDA_STRIPS] = {{7, 7, 75000}, {7, 14, 75000}, {8, 8, 75000},
-                                            {4, 7, 56000}, {4, 4, 45000},  {7, 4, 75000},
+static const strip_t strips[CUDA_STRIPS] = {{7, 7, 75000},  {7, 14, 75000}, {8, 8, 75000},
+                                            {4, 7, 56000},  {4, 4, 45000},  {7, 4, 75000},
                                             {4, 14, 75000}, {2, 4, 32000}};
 
 // How a block's threads lie: lanes of two channels, strips across and down, samples.
@@ -41,9 +41,7 @@ static const product_axis_t* across_of(const product_args_t* a) {
   return &a->axes[PRODUCT_AXES - 1];
 }
 
-static int slots_of(const product_axis_t* down) {
-  return (int)ceiling(down->kernel, down->stride);
-}
+static int slots_of(const product_axis_t* down) { return (int)ceiling(down->kernel, down->stride); }
 
 static bool is_for(const cuda_product_t* p, const strip_t* s) {
   const product_args_t* a = &p->args;
@@ -75,7 +73,7 @@ static int64_t words_of(const product_args_t* a, const block_t* b) {
 static int registers_of(const product_args_t* a, const strip_t* s) {
   const product_axis_t *down = down_of(a), *across = across_of(a);
   const int columns = (s->places - 1) * across->stride + across->kernel;
-  return 2 * s->places * slots_of(down) + 2 * columns * down->stride + 40;
+  return 2 * s->places * slots_of(down) + 2 * columns * down->stride + 28;
 }
 
 // Of a line of 64 bytes, or of 32 where channels would be missing in the last one.
@@ -117,7 +115,8 @@ static bool lay_out(const cuda_own_t* own, const cuda_product_t* p, const strip_
   return true;
 }
 
-// Instructions of a thread, and of all warps of a multiprocessor at the rate at which it takes them.
+// Instructions of a thread, and of all warps of a multiprocessor at the rate at which it takes
+// them.
 double cuda_strips_predict(const cuda_own_t* own, const cuda_product_t* p, int number) {
   const product_args_t* a = &p->args;
   const product_axis_t *down = down_of(a), *across = across_of(a);

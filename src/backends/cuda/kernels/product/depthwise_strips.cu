@@ -20,6 +20,8 @@ enum { PIECE = 8 };  // channels that are copied at once
 #define PIECES (2 * LINE / PIECE)
 #define SLOTS ((KH + SH - 1) / SH)  // rows of the output that a row of the input goes into
 #define STEPS (ROWS + SLOTS - 1)
+#define CHUNK ((STEPS + 3) / 4)  // steps whose inputs are waited for at once
+#define CHUNKS ((STEPS + CHUNK - 1) / CHUNK)
 #define COLUMNS ((OUTS - 1) * SW + KW)          // of the input, under a row of a strip
 #define WIDTH ((ACROSS * OUTS - 1) * SW + KW)   // and under all of a block
 #define HEIGHT ((DOWN * ROWS - 1 + SLOTS) * SH)
@@ -50,22 +52,26 @@ DEVICE float* weights_at(float* weights, int row, int pair, int lane) {
 
 DEVICE void bring_weights(const product_args_t* a, const block_t* b, float* weights) {
   const ELEMENT(IN)* w = GLOBAL(const ELEMENT(IN), a->w);
-  for (int i = THREAD; i < KH * KW * LINE; i += N_THREADS) {
-    const int tap = i / LINE, lane = i % LINE, s = tap % KW;
+  for (int i = THREAD; i < KH * PAIRS * LINE; i += N_THREADS) {
+    const int lane = i % LINE, pair = i / LINE % PAIRS, row = i / LINE / PAIRS;
     const int32_t channel = b->channel + 2 * lane;
-    uint32_t word = 0;
-    if (channel < CHANNELS) READ_4(w + tap * CHANNELS + channel, &word);
-    float* to = weights_at(weights, tap / KW, s / 2, lane) + s % 2 * 2;
-    to[0] = FROM_WORDS(IN)(&word, 0);
-    to[1] = FROM_WORDS(IN)(&word, 1);
+    const ELEMENT(IN)* from = w + (row * KW + 2 * pair) * CHANNELS + channel;
+    uint32_t taps[2] = {0, 0}, to[4];
+    if (channel < CHANNELS) READ_4(from, &taps[0]);
+    if (channel < CHANNELS && 2 * pair + 1 < KW) READ_4(from + CHANNELS, &taps[1]);
+    UNROLL
+    for (int k = 0; k < 4; k++) to[k] = bits_of(FROM_WORDS(IN)(taps, k));
+    WRITE_16(weights_at(weights, row, pair, lane), to);
   }
 }
 
-// What is not there of the input becomes zeros.
-DEVICE void bring_inputs(const product_args_t* a, const block_t* b, uint32_t* inputs) {
+// Rows of a chunk of all strips below each other, which begin ROWS * SH rows apart: the last one's go
+// on where that of others are those of the strip below. What is not there of the input becomes zeros.
+DEVICE void bring_chunk(const product_args_t* a, const block_t* b, int chunk, uint32_t* inputs) {
   const product_axis_t *down = &a->axes[PRODUCT_AXES - 2], *across = &a->axes[PRODUCT_AXES - 1];
   const ELEMENT(IN)* x = GLOBAL(const ELEMENT(IN), a->x);
   const int32_t top = b->row * SH - down->pad;
+  const int begin = chunk * CHUNK * SH, end = begin + CHUNK * SH;
   ROLLED
   for (int i = THREAD; i < SAMPLES * WIDTH * PIECES; i += N_THREADS) {
     const int place = i / PIECES, inner = place / WIDTH, piece = i % PIECES;
@@ -76,14 +82,36 @@ DEVICE void bring_inputs(const product_args_t* a, const block_t* b, uint32_t* in
     const int32_t rows = there ? down->in : 0;
     uint32_t* to = inputs + (inner * HEIGHT * WIDTH + place % WIDTH) * LINE + piece * PIECE / 2;
     const int32_t first = (sample * down->in * across->in + column) * CHANNELS + channel;
-    UNROLL_4
-    for (int row = 0; row < HEIGHT; row++) {
-      const int32_t y = top + row;
-      const bool inside = (uint32_t)y < (uint32_t)rows;
-      copy_16(to + row * WIDTH * LINE, x + (inside ? first + y * across->in * CHANNELS : 0),
-              inside ? 16 : 0);
+    UNROLL
+    for (int d = 0; d < DOWN; d++) {
+      const int left = HEIGHT - d * ROWS * SH, most = d == DOWN - 1 ? left : ROWS * SH;
+      UNROLL_4
+      for (int row = begin; row < (end < most ? end : most); row++) {
+        const int32_t y = top + d * ROWS * SH + row;
+        const bool inside = (uint32_t)y < (uint32_t)rows;
+        copy_16(to + (d * ROWS * SH + row) * WIDTH * LINE,
+                x + (inside ? first + y * across->in * CHANNELS : 0), inside ? 16 : 0);
+      }
     }
   }
+}
+
+// All threads of the block meet where a chunk is there.
+DEVICE void wait_for_chunk(int chunk) {
+  switch (CHUNKS - 1 - chunk) {
+    case 0:
+      WAIT_COPIES(0);
+      break;
+    case 1:
+      WAIT_COPIES(1);
+      break;
+    case 2:
+      WAIT_COPIES(2);
+      break;
+    default:
+      WAIT_COPIES(3);
+  }
+  SYNC();
 }
 
 // Rows of the input of a step, from a thread's first column on.
@@ -145,35 +173,28 @@ DEVICE void store_row(const product_args_t* a, const strip_t* s, int32_t row, co
   }
 }
 
-DEVICE void make_strip(const product_args_t* a, const strip_t* s, const uint32_t* inputs,
-                       const float* weights) {
-  float sums[SLOTS][OUTS][CH] = {0};  // of which so many times SH rows of the kernel are there
-  float bias[CH];
+// A step: rows of the input go into all rows of the output that have them under their windows.
+DEVICE void add_step(const product_args_t* a, const strip_t* s, int step, const uint32_t* inputs,
+                     const float* weights, const float* bias, float (*sums)[OUTS][CH]) {
+  float x[SH][COLUMNS][CH];
+  read_rows(inputs + step * SH * WIDTH * LINE, x);
   UNROLL
-  for (int c = 0; c < CH; c++)  // -0: what is added to it stays what it is
-    bias[c] = a->bias ? GLOBAL(const float, a->bias)[s->channel + c] : -0.0F;
-  ROLLED
-  for (int step = 0; step < STEPS; step++) {
-    float x[SH][COLUMNS][CH];
-    read_rows(inputs + step * SH * WIDTH * LINE, x);
+  for (int j = SLOTS - 1; j >= 0; j--) {
+    if (step < j || step - j >= ROWS) continue;
+    float made[OUTS][CH];
     UNROLL
-    for (int j = SLOTS - 1; j >= 0; j--) {
-      if (step < j || step - j >= ROWS) continue;
-      float made[OUTS][CH];
-      UNROLL
-      for (int o = 0; o < OUTS; o++) UNROLL
-      for (int c = 0; c < CH; c++) made[o][c] = j == 0 ? 0 : sums[j][o][c];
-      UNROLL
-      for (int p = 0; p < SH; p++)
-        if (j * SH + p < KH) add_row(x[p], weights, j * SH + p, made);
-      if (j == SLOTS - 1) {
-        store_row(a, s, s->row + step - j, bias, made);
-        continue;
-      }
-      UNROLL
-      for (int o = 0; o < OUTS; o++) UNROLL
-      for (int c = 0; c < CH; c++) sums[j + 1][o][c] = made[o][c];
+    for (int o = 0; o < OUTS; o++) UNROLL
+    for (int c = 0; c < CH; c++) made[o][c] = j == 0 ? 0 : sums[j][o][c];
+    UNROLL
+    for (int p = 0; p < SH; p++)
+      if (j * SH + p < KH) add_row(x[p], weights, j * SH + p, made);
+    if (j == SLOTS - 1) {
+      store_row(a, s, s->row + step - j, bias, made);
+      continue;
     }
+    UNROLL
+    for (int o = 0; o < OUTS; o++) UNROLL
+    for (int c = 0; c < CH; c++) sums[j + 1][o][c] = made[o][c];
   }
 }
 
@@ -182,15 +203,27 @@ KERNEL_OF_BLOCKS(depthwise_strips, product_args_t, N_THREADS, TOGETHER_BLOCKS) {
   float* weights = (float*)(inputs + SAMPLES * HEIGHT * WIDTH * LINE);
   const block_t b = find_block(&a);
   const strip_t s = find_strip(&b);
+  const bool works = s.inner < SAMPLES && s.sample < b.samples && s.channel < CHANNELS;
+  const int first = (s.inner * HEIGHT + s.down * ROWS * SH) * WIDTH + s.across * OUTS * SW;
+  float sums[SLOTS][OUTS][CH] = {0};  // of which so many times SH rows of the kernel are there
+  float bias[CH];
+  UNROLL
+  for (int c = 0; c < CH; c++)  // -0: what is added to it stays what it is
+    bias[c] = works && a.bias ? GLOBAL(const float, a.bias)[s.channel + c] : -0.0F;
   if (W_CONSTANT) bring_weights(&a, &b, weights);
   WAIT_FOR_INPUTS();
   LAUNCH_NEXT();
-  bring_inputs(&a, &b, inputs);
-  COMMIT_COPIES();
+  ROLLED
+  for (int chunk = 0; chunk < CHUNKS; chunk++) {
+    bring_chunk(&a, &b, chunk, inputs);
+    COMMIT_COPIES();
+  }
   if (!W_CONSTANT) bring_weights(&a, &b, weights);
-  WAIT_COPIES(0);
-  SYNC();
-  if (s.inner >= SAMPLES || s.sample >= b.samples || s.channel >= CHANNELS) return;
-  const int first = (s.inner * HEIGHT + s.down * ROWS * SH) * WIDTH + s.across * OUTS * SW;
-  make_strip(&a, &s, inputs + first * LINE + s.lane, weights_at(weights, 0, 0, s.lane));
+  ROLLED
+  for (int step = 0; step < STEPS; step++) {
+    if (step % CHUNK == 0) wait_for_chunk(step / CHUNK);
+    if (works)
+      add_step(&a, &s, step, inputs + first * LINE + s.lane, weights_at(weights, 0, 0, s.lane),
+               bias, sums);
+  }
 }

@@ -1,8 +1,8 @@
 // Direct convolutions whose threads hold CH channels that lie side by side: what words of operands
 // are, and what becomes of CH sums.
 //
-// Options: those of product.h; IN. Whoever includes it defines CH, and STORED: channels that lie side
-// by side in the output.
+// Options: those of product.h; IN. Whoever includes it defines CH, and STORED: channels that lie
+// side by side in the output.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_DIRECT_SUMS_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_DIRECT_SUMS_H_
 
