@@ -1,13 +1,13 @@
-// Convolutions of few channels from lines of the image on a GPU that is not there (fake/): the bits of
-// mma.sync.
+// Convolutions of few channels from lines of the image on a GPU that is not there (fake/): the bits
+// of mma.sync.
 #include "cuda/product_case.h"
 
 static const char* const kernels[] = {"product_mma/64x64", "product_lines/128", "product_lines/256",
                                       NULL};
 
-// Lines that begin at any element, at pairs, and at multiples of eight; tiles that go on in the next
-// sample, that begin with a line of the output, and that are parts of one; terms and columns that
-// are over; one channel, an even number of them, and as many as are moved apart; edges of all
+// Lines that begin at any element, at pairs, and at multiples of eight; tiles that go on in the
+// next sample, that begin with a line of the output, and that are parts of one; terms and columns
+// that are over; one channel, an even number of them, and as many as are moved apart; edges of all
 // sides; columns of several tiles.
 static const graph_case_t rows[] = {
     ROW("3x3 of any width", {"x float[2,3,17,19]"}, LIST("w float[20,3,3,3]", "b float[20]"),

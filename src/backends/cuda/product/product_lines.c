@@ -7,13 +7,13 @@
 #include "backends/cuda/product/product.h"
 
 enum {
-  MAX_TERMS = 320,         // their code is unrolled
-  MAX_COLUMNS = 64,        // of a tile
-  MAX_BYTES = 110 << 10,   // of shared memory: two blocks find room in a multiprocessor
-  OTHER_BYTES = 4 << 10,   // that the kernel declares itself
-  MAX_CHANNELS = 63,       // windows of more are brought by the copy engine
-  STEP = 16,               // terms
-  PIECE = 8,               // elements of 16 bytes
+  MAX_TERMS = 320,        // their code is unrolled
+  MAX_COLUMNS = 64,       // of a tile
+  MAX_BYTES = 110 << 10,  // of shared memory: two blocks find room in a multiprocessor
+  OTHER_BYTES = 4 << 10,  // that the kernel declares itself
+  MAX_CHANNELS = 63,      // windows of more are brought by the copy engine
+  STEP = 16,              // terms
+  PIECE = 8,              // elements of 16 bytes
 };
 
 // Rows of a tile, each a thread.
@@ -46,7 +46,8 @@ static bool is_for(const cuda_product_t* p) {
 static int64_t words_of_lines(const product_args_t* a, const shape_t* s) {
   const product_axis_t *down = s->down, *across = s->across;
   const int64_t c = a->channels, left = up(across->pad * c, PIECE);
-  const int64_t end = ((across->out - 1) * (int64_t)across->stride + across->kernel - across->pad) * c;
+  const int64_t end =
+      ((across->out - 1) * (int64_t)across->stride + across->kernel - across->pad) * c;
   const int64_t width = across->in * c;
   const int64_t elements = up(left + (end > width ? end : width), PIECE);
   const int64_t place = c % PIECE ? c : c + PIECE;
@@ -71,8 +72,7 @@ static bool lay_out(const cuda_own_t* own, const cuda_product_t* p, int rows, sh
   const int64_t width = (int64_t)s->across->in * a->channels;
   s->piece = width % PIECE == 0 ? PIECE : width % 2 == 0 ? 2 : 1;
   const cuda_tile_t tile = {s->rows, s->columns, 1, 1};
-  const int64_t operands =
-      2 * (words_of_lines(a, s) + up(s->columns, STEP) * (s->terms + PIECE));
+  const int64_t operands = 2 * (words_of_lines(a, s) + up(s->columns, STEP) * (s->terms + PIECE));
   const int sums = cuda_tile_sums_bytes(&tile);
   s->blocks = cuda_tile_blocks(a, &tile);
   const int64_t bytes = operands > sums ? operands : sums;
@@ -126,7 +126,8 @@ static void append(const product_args_t* a, const shape_t* s, assay_str_t* optio
 
 static assay_status_t make(const assay_sized_layer_t* l, cuda_product_t* p, const shape_t* s,
                            assay_str_t* options, assay_kernel_t** out) {
-  // Places of windows that are apart may have been joined, so that channels are more than there are.
+  // Places of windows that are apart may have been joined, so that channels are more than there
+  // are.
   const assay_operand_t* w = p->taps_of;
   const cuda_taps_t taps = {.m = p->args.n,
                             .mg = p->args.n,
