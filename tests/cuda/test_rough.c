@@ -33,7 +33,7 @@ static const range_t ranges[] = {
 enum { RANGES = sizeof ranges / sizeof *ranges };
 static const range_t all = {0, UINT32_MAX, 1 << 24};
 
-// Of those with magnitudes from 0.01 to 4 about 1 in 500 is open, and finely 1 in 50,000.
+// Of those with magnitudes from 0.01 to 4 about 1 in 300 is open, and finely 1 in 50,000.
 typedef struct rough_form {
   const char* name;
   double max_open;

@@ -17,15 +17,17 @@ KERNEL(rough, rough_args_t, 256) {
   uint32_t* counts = GLOBAL(uint32_t, a.counts);
   const uint64_t i = (uint64_t)BLOCK * THREADS + (uint32_t)THREAD;
   const float x = float_of(a.first + (uint32_t)i * a.step), p[2] = {a.parameter, 0};
-  float slack, least;
+  float least;
 #if FINE
+  float slack;
   const double middle = JOINED(USE, JOINED(_fine_, FUNCTION))(x, 0, p, &slack);
   const uint16_t most = TO_16(fine_ends(middle, slack, &least));
+  const bool unknown = slack >= 1;
 #else
-  const float middle = JOINED(USE, JOINED(_rough_, FUNCTION))(x, 0, p, &slack);
-  const uint16_t most = TO_16(rough_ends(middle, slack, &least));
+  const uint16_t most = TO_16(JOINED(USE, JOINED(_rough_, FUNCTION))(x, 0, p, &least));
+  const bool unknown = false;
 #endif
-  const bool open = most != TO_16(least) || (FINE && slack >= 1);
+  const bool open = unknown || ((most ^ TO_16(least)) & 0x7fff);
   const bool near = x > -4 && x < 4 && (x > 0.01F || x < -0.01F);
   if (near) (void)atomic_add_u32(counts + 2, 1);
   if (near && open) (void)atomic_add_u32(counts + 1, 1);

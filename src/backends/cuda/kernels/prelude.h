@@ -176,6 +176,11 @@ DEVICE uint32_t atomic_cas_u32(uint32_t* p, uint32_t compare, uint32_t x) {
 // ---- numbers ------------------------------------------------------------------------------------
 
 DEVICE float FMA(float x, float y, float z) { return __fmaf_rn(x, y, z); }
+// Rounded up and down.
+DEVICE float FMA_UP(float x, float y, float z) { return __fmaf_ru(x, y, z); }
+DEVICE float FMA_DOWN(float x, float y, float z) { return __fmaf_rd(x, y, z); }
+DEVICE float ADD_DOWN(float x, float y) { return __fadd_rd(x, y); }
+DEVICE float MAGNITUDE(float x) { return fabsf(x); }
 DEVICE double FMA64(double x, double y, double z) { return __fma_rn(x, y, z); }
 DEVICE float SQRT(float x) { return __fsqrt_rn(x); }
 DEVICE double SQRT64(double x) { return __dsqrt_rn(x); }
@@ -197,6 +202,11 @@ DEVICE double double_of(uint64_t bits) { return __longlong_as_double((long long)
 DEVICE float LARGER_OR_NAN(float x, float y) {
   float z;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+  return z;
+}
+DEVICE float SMALLER_OR_NAN(float x, float y) {
+  float z;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
   return z;
 }
 // 2^x within a share of 2^-22 and 1 / x within 2^-23; subnormal numbers are zeros (PTX ISA, "ex2"

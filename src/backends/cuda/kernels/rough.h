@@ -1,83 +1,108 @@
 // Functions whose results are rounded to 16 bits, by the hardware's exponential and reciprocal:
-// half_rough_NAME(x, z, p, slack) is what a result lies beside, by at most *slack times its own
-// magnitude. Where both ends of that round to the same 16 bits, the result does, too; else, once in
-// some 400 times, it is open (A. Ziv, as in backends/vmath/float32.h). half_fine_NAME settles all
-// of those but one in a hundred, in float64 and without a table, since what is read and run so
-// rarely comes from far. Then half_NAME says it. A slack of 1 says that nothing is known: of a fine
-// form its result may then be anything.
+// half_rough_NAME(x, z, p, least) gives one of two ends, and *least the other one, that the result
+// lies between. Where both round to the same 16 bits, the result does, too; else, once in some 300
+// times, it is open (A. Ziv, as in backends/vmath/float32.h). Ends that are zeros of both signs are
+// none of two: then the one that is given has the result's sign. half_fine_NAME(x, z, p, slack), in
+// float64 and without a table, since what is read and run so rarely comes from far, is what the
+// result lies beside, by at most *slack times its own magnitude; it settles all of those that are
+// open but one in a hundred. A slack of 1 says that nothing is known: the result may then be
+// anything. Then half_NAME says it.
 //
-// A rough form's slack is what EXP2_ROUGH and INVERSE_ROUGH may be off by at most (prelude.h), what
-// each sum and product is rounded by, and u ln(2) times what the power u that 2 is raised to is off
-// by, as shares of the result; a fine form's is what its polynomials may be off by.
-// Tests try all of float32 with both functions as wrong as they may be.
+// Between ends there is room for what EXP2_ROUGH and INVERSE_ROUGH may be off by at most
+// (prelude.h), what each sum and product is rounded by, u ln(2) times what the power u that 2 is
+// raised to is off by, as shares of the result, and for what functions in float64 are off by; a
+// fine form's slack is what its polynomials may be off by. Tests try all of float32 with both
+// functions as wrong as they may be.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_ROUGH_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_ROUGH_H_
 
 #include "prelude.h"
 
-#define ROUGH_SLACK 0x1.cp-22F        // of what comes behind the exponential
-#define ROUGH_SLACK_OF_U 0x1p-24F     // for each 1 of a power that is rounded twice
-#define ROUGH_GELU_SLACK 0x1.d8p-21F  // g's slope makes more of what the reciprocal is off by
+#define ROUGH_SLACK 0x1.dp-22F     // of what comes behind the exponential
+#define ROUGH_SLACK_OF_U 0x1p-24F  // for each 1 of a power that is rounded twice
 
 // ---- roughly ------------------------------------------------------------------------------------
 
+DEVICE float rough_ends(float middle, float slack, float* least) {
+  *least = FMA(-middle, slack, middle);
+  return FMA(middle, slack, middle);
+}
+
 // x / (1 + 2^u), u up to 126: where u is below 0, 2^u and what it lacks are a small share of 1.
-DEVICE float rough_quotient(float x, float u, float of_u, float* slack) {
-  *slack = FMA(u > 0 ? u : 0, of_u, ROUGH_SLACK);
-  return x * INVERSE_ROUGH(EXP2_ROUGH(u) + 1);
+// far: nothing is known.
+DEVICE float rough_quotient(float x, float u, float of_u, bool far, float* least) {
+  const float slack = far ? 1 : FMA(u > 0 ? u : 0, of_u, ROUGH_SLACK);
+  return rough_ends(x * INVERSE_ROUGH(EXP2_ROUGH(u) + 1), slack, least);
 }
 
-// Whether fp16 has nothing but zero for what a function makes of x, and others have.
-DEVICE void leave_open(bool tails, bool far, float* slack) {
-  if (tails && far) *slack = 1;
-}
-
-DEVICE float rough_sigmoid(float x, bool tails, float* slack) {
+DEVICE float rough_sigmoid(float x, bool tails, float* least) {
   const float u = LARGER_OR_NAN(x, -80) * -0x1.715476p+0F;
-  const float y = rough_quotient(1, u, ROUGH_SLACK_OF_U, slack);
-  leave_open(tails, x < -79, slack);
-  return y;
+  return rough_quotient(1, u, ROUGH_SLACK_OF_U, tails && x < -79, least);
 }
 
 DEVICE bool is_alpha(float alpha) { return alpha >= 1.0F / 16 && alpha <= 16; }
+DEVICE bool is_tiny(float x) { return x < 0x1p-100F && x > -0x1p-100F; }
 
-// Below -80 / alpha, 0: infinity would be multiplied by it. Of other alphas nothing is known: of 1,
-// whose ends are 0 and 2, no 16 bits.
-DEVICE float rough_swish(float x, float alpha, bool tails, float* slack) {
-  if (!is_alpha(alpha)) return *slack = 1, 1;
+// Below -80 / alpha, 0: infinity would be multiplied by it. Of other alphas nothing is known.
+DEVICE float rough_swish(float x, float alpha, bool tails, float* least) {
+  if (!is_alpha(alpha)) return *least = 0, POSITIVE_INFINITY;
   const float y = LARGER_OR_NAN(x, -80 / alpha);
-  const float q = rough_quotient(y, y * (alpha * -0x1.715476p+0F), ROUGH_SLACK_OF_U, slack);
-  leave_open(tails, x * alpha < -79 || (x < 0x1p-100F && x > -0x1p-100F), slack);
-  return q;
+  return rough_quotient(y, y * (alpha * -0x1.715476p+0F), ROUGH_SLACK_OF_U,
+                        tails && (x * alpha < -79 || is_tiny(x)), least);
 }
 
 // x / (1 + e^(-2 u)), u = sqrt(2 / pi) (x + 0.044715 x^3): 0.5 x (1 + tanh(u)). Its power is
 // rounded more often.
-DEVICE float rough_gelu_tanh(float x, bool tails, float* slack) {
+DEVICE float rough_gelu_tanh(float x, bool tails, float* least) {
   const float y = LARGER_OR_NAN(x, -8);
   const float u = y * FMA(y * y, -0x1.a5a7d0p-4F, -0x1.26aec2p+1F);
-  const float q = rough_quotient(y, u, 2 * ROUGH_SLACK_OF_U, slack);
-  leave_open(tails, x < -7 || (x < 0x1p-100F && x > -0x1p-100F), slack);
-  return q;
+  return rough_quotient(y, u, 2 * ROUGH_SLACK_OF_U, tails && (x < -7 || is_tiny(x)), least);
 }
 
-// x times the normal distribution's function: at -b it is e^(-b^2 / 2) g(1 / (1 + b / 4)), g a
-// polynomial within 2^-23.8 for b up to 5.9 (by E. Remez's algorithm); at b, 1 minus that. What
-// lies below -5.9 fp16 rounds to 0.
-DEVICE float rough_gelu(float x, bool tails, float* slack) {
-  const float y = LARGER_OR_NAN(x, -8), b = float_of(bits_of(y) & 0x7fffffff);
-  const float t = INVERSE_ROUGH(FMA(b, 0.25F, 1)), u = y * y * -0x1.715476p-1F;
-  float g = FMA(-0x1.952764p-4F, t, 0x1.815e2cp-2F);
-  g = FMA(g, t, -0x1.57dc02p-2F);
-  g = FMA(g, t, 0x1.6b1696p-2F);
-  g = FMA(g, t, -0x1.4f937ap-6F);
-  g = FMA(g, t, 0x1.069a0ep-3F);
-  g = FMA(g, t, 0x1.888d0ep-4F);
-  g = FMA(g, t, 0x1.d01eb8p-13F);
-  const float below = g * EXP2_ROUGH(u);
-  *slack = y < 0 ? FMA(u, -2 * ROUGH_SLACK_OF_U, ROUGH_GELU_SLACK) : ROUGH_GELU_SLACK;
-  leave_open(tails, x < -5.75F || (x < 0x1p-100F && x > -0x1p-100F), slack);
-  return y * (y < 0 ? below : 1 - below);
+// x times the normal distribution's function, by b = |x|: x, where it is above 0, minus b times
+// what lies below -b, which is 2 to the power of a polynomial (by E. Remez's algorithm) that gives
+// too little, by a share of less than `share`, and so an end that is too high. The other end has b
+// times 1 + share for b, and is as much as `lower` lower. Both are rounded outwards.
+DEVICE float rough_gelu_ends(float x, float power, float b, float share, float lower,
+                             float* least) {
+  const float e = EXP2_ROUGH(power), top = LARGER_OR_NAN(x, -0.0F);
+  *least = FMA_DOWN(-(MAGNITUDE(x) * share), e, lower ? ADD_DOWN(top, -lower) : top);
+  return FMA_UP(-b, e, top);
+}
+
+// For fp16, with a share of 26 * 2^-23, and 3 * 2^-31 for results so small that fp16's lie far
+// apart: what x below -5.8 makes is rounded to 0.
+DEVICE float rough_gelu_f16(float x, float* least) {
+  const float b = SMALLER_OR_NAN(MAGNITUDE(x), 8);
+  float u = FMA(-0x1.0345cep-20F, b, 0x1.033ae8p-16F);
+  u = FMA(u, b, -0x1.0eeedap-14F);
+  u = FMA(u, b, -0x1.d6ee06p-12F);
+  u = FMA(u, b, 0x1.eab526p-8F);
+  u = FMA(u, b, -0x1.b066acp-5F);
+  u = FMA(u, b, -0x1.d626d6p-2F);
+  u = FMA(u, b, -0x1.26aed4p+0F);
+  u = FMA(u, b, -0x1.000038p+0F);
+  return rough_gelu_ends(x, u, b, 0x1.000034p+0F, 0x1.8p-30F, least);
+}
+
+// For bfloat16, whose numbers are as small as float32's, with a share of 100 * 2^-23 down to -5.9:
+// of what lies further below 0 nothing is known.
+DEVICE float rough_gelu_bf16(float x, float* least) {
+  const float b = SMALLER_OR_NAN(MAGNITUDE(x), 8);
+  float u = FMA(-0x1.ec0740p-20F, b, 0x1.023a7ep-14F);
+  u = FMA(u, b, -0x1.e7c0c8p-11F);
+  u = FMA(u, b, 0x1.16c3bcp-7F);
+  u = FMA(u, b, -0x1.ba0836p-5F);
+  u = FMA(u, b, -0x1.d577e6p-2F);
+  u = FMA(u, b, -0x1.26b860p+0F);
+  u = FMA(u, b, -0x1.000046p+0F);
+  const float most = rough_gelu_ends(x, u, b, 0x1.0000c8p+0F, 0, least);
+  if (x < -5.875F) *least = -1;
+  return most;
+}
+
+DEVICE float rough_gelu(float x, bool tails, float* least) {
+  return tails ? rough_gelu_bf16(x, least) : rough_gelu_f16(x, least);
 }
 
 // ---- finely -------------------------------------------------------------------------------------
@@ -126,7 +151,8 @@ DEVICE double fine_gelu_tanh(float x, bool tails, float* slack) {
   return fine_quotient(y, y * FMA64(y * y, -0x1.a5a7cf7572a98p-4, -0x1.26aec21bce75ap+1));
 }
 
-// g as above, within 2^-30.
+// At -b it is x e^(-b^2 / 2) g(1 / (1 + b / 4)), g a polynomial within 2^-30 for b up to 6; at b, 1
+// minus that for the distribution's function.
 DEVICE double fine_gelu(float x, bool tails, float* slack) {
   const double y = (double)x, b = (double)float_of(bits_of(x) & 0x7fffffff);
   const double t = fine_inverse(FMA64(b, 0.25, 1));
@@ -144,13 +170,7 @@ DEVICE double fine_gelu(float x, bool tails, float* slack) {
   return y * (x < 0 ? below : 1 - below);
 }
 
-// ---- what a result lies between -----------------------------------------------------------------
-
-// The ends.
-DEVICE float rough_ends(float middle, float slack, float* least) {
-  *least = FMA(-middle, slack, middle);
-  return FMA(middle, slack, middle);
-}
+// ---- what a result lies between, finely ---------------------------------------------------------
 
 // To the last bit of float32 that stands for all behind it: it rounds to 16 bits as x does (as
 // `odd` in backends/vmath/float64.h).
@@ -164,17 +184,17 @@ DEVICE float fine_ends(double middle, float slack, float* least) {
   return fine_end(middle + middle * (double)slack);
 }
 
-#define ROUGH_USE(type, use, form, name, has_tails, value)                            \
-  DEVICE type use##_##form##_##name(float x, float z, const float* p, float* slack) { \
-    const bool tails = has_tails;                                                     \
-    (void)z, (void)p;                                                                 \
-    return value;                                                                     \
+#define ROUGH_USE(type, use, form, name, has_tails, end, value)                     \
+  DEVICE type use##_##form##_##name(float x, float z, const float* p, float* end) { \
+    const bool tails = has_tails;                                                   \
+    (void)z, (void)p, (void)tails;                                                  \
+    return value;                                                                   \
   }
-#define ROUGH(name, roughly, finely)                  \
-  ROUGH_USE(float, half, rough, name, false, roughly) \
-  ROUGH_USE(float, bf16, rough, name, true, roughly)  \
-  ROUGH_USE(double, half, fine, name, false, finely)  \
-  ROUGH_USE(double, bf16, fine, name, true, finely)
+#define ROUGH(name, roughly, finely)                         \
+  ROUGH_USE(float, half, rough, name, false, least, roughly) \
+  ROUGH_USE(float, bf16, rough, name, true, least, roughly)  \
+  ROUGH_USE(double, half, fine, name, false, slack, finely)  \
+  ROUGH_USE(double, bf16, fine, name, true, slack, finely)
 #include "rough.inc"
 #undef ROUGH
 

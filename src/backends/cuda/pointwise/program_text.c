@@ -61,7 +61,7 @@ static const char* const rough[] = {
 };
 
 // Forms of the last function: whole; in float32 with what that leaves open, and what is open; and
-// what a result of 16 bits lies beside, of which open ones are found finely, or whole.
+// what a result of 16 bits lies between, of which open ones are found finely, or whole.
 typedef enum form { WHOLE, QUICK, EXACTLY, ROUGHLY, FINELY } form_t;
 static const struct {
   const char *prefix, *program, *result, *argument;  // what a program of it is given besides
@@ -69,7 +69,7 @@ static const struct {
 } forms[] = {[WHOLE] = {"", "program_of", "", "", "value_t"},
              [QUICK] = {"quick_", "program_quick", ", bool* open", ", open", "value_t"},
              [EXACTLY] = {"exactly_", "program_exactly", "", "", "value_t"},
-             [ROUGHLY] = {"rough_", "program_rough", ", float* slack", ", slack", "value_t"},
+             [ROUGHLY] = {"rough_", "program_rough", ", float* least", ", least", "value_t"},
              [FINELY] = {"fine_", "program_fine", ", float* slack", ", slack", "double"}};
 
 // do_ADD, or one of vmath's in the form in which its result is used.
@@ -338,12 +338,12 @@ static void print_each_element(const pointwise_code_t* c, int vector, form_t for
   static const char* const begins[] = {
       [WHOLE] = "    y[i] = ",
       [QUICK] = "    bool open;\n    y[i] = ",
-      [ROUGHLY] = "    float slack;\n    const float middle = ",
+      [ROUGHLY] = "    y[i] = ",
   };
   static const char* const ends[] = {
       [WHOLE] = ");\n  }\n",
       [QUICK] = ", &open);\n    all_open |= (uint32_t)open << i;\n  }\n",
-      [ROUGHLY] = ", &slack);\n    y[i] = rough_ends(middle, slack, &least[i]);\n  }\n",
+      [ROUGHLY] = ", &least[i]);\n  }\n",
   };
   assay_str_append(text, "  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) {\n");
   assay_str_append(text, begins[form]);
@@ -352,18 +352,18 @@ static void print_each_element(const pointwise_code_t* c, int vector, form_t for
   assay_str_append(text, ends[form]);
 }
 
-// Of all elements at once whether any is open, then of each.
+// Of all elements at once whether any is open, then of each. Zeros of either sign are the same.
 static void print_compared(assay_str_t* text) {
-  assay_str_append(
-      text,
-      "  uint32_t any = 0;\n"
-      "  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i += 2)\n"
-      "    any |= PROGRAM_PAIRS(y[i], y[i + 1]) ^ PROGRAM_PAIRS(least[i], least[i + 1]);\n"
-      "  if (!any) return 0;\n"
-      "  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++)\n"
-      "    all_open |= (uint32_t)(TO_WORD(PROGRAM_OUT)(y[i]) != "
-      "TO_WORD(PROGRAM_OUT)(least[i])) << i;\n"
-      "  return all_open;\n");
+  assay_str_append(text,
+                   "  uint32_t differ[PROGRAM_VECTOR / 2], any = 0;\n"
+                   "  UNROLL for (int i = 0; i < PROGRAM_VECTOR / 2; i++) {\n"
+                   "    differ[i] = PROGRAM_PAIRS(y[2 * i], y[2 * i + 1]) ^\n"
+                   "                PROGRAM_PAIRS(least[2 * i], least[2 * i + 1]);\n"
+                   "    any |= differ[i];\n  }\n"
+                   "  if (!(any & 0x7fff7fffu)) return 0;\n"
+                   "  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++)\n"
+                   "    if (differ[i / 2] & 0x7fffu << 16 * (i % 2)) all_open |= 1u << i;\n"
+                   "  return all_open;\n");
 }
 
 static void print_exactly(const pointwise_code_t* c, int vector, assay_str_t* text) {
@@ -415,26 +415,25 @@ static void print_vector(const pointwise_code_t* c, int vector, assay_type_t out
   print_elements(c, vector, out, text);
 }
 
-// An element by a form that says what it lies beside; where that leaves it open, by another
-// function.
+// An element by a form that may leave it open; then by another function.
 static void print_settled(const pointwise_code_t* c, const char* name, form_t form,
                           const char* otherwise, assay_str_t* text) {
   assay_str_printf(text, "DEVICE value_t %s(float x, ", name);
   for (size_t s = 0; s < c->n_streams; s++)
     if (in_memory(&c->streams[s])) assay_str_printf(text, "float s%d, ", (int)s);
-  assay_str_printf(text,
-                   "const program_args_t* p) {\n"
-                   "  float slack, least;\n"
-                   "  const %s middle = %s(x, ",
-                   form == FINELY ? "double" : "float", forms[form].program);
+  assay_str_append(text, "const program_args_t* p) {\n  float least;\n");
+  assay_str_append(
+      text, form == FINELY ? "  float slack;\n  const double middle = " : "  const float most = ");
+  assay_str_printf(text, "%s(x, ", forms[form].program);
   print_arguments(c, OF_ONE, 0, text);
-  assay_str_printf(
-      text,
-      ", &slack);\n"
-      "  const float most = %s_ends(middle, slack, &least);\n"
-      "  if (slack < 1 && TO_WORD(PROGRAM_OUT)(most) == TO_WORD(PROGRAM_OUT)(least)) return most;\n"
-      "  return %s(x, ",
-      form == FINELY ? "fine" : "rough", otherwise);
+  assay_str_append(
+      text, form == FINELY
+                ? ", &slack);\n"
+                  "  const float most = fine_ends(middle, slack, &least);\n"
+                  "  if (slack < 1 && TO_WORD(PROGRAM_OUT)(most) == TO_WORD(PROGRAM_OUT)(least)) "
+                : ", &least);\n"
+                  "  if (!((TO_WORD(PROGRAM_OUT)(most) ^ TO_WORD(PROGRAM_OUT)(least)) & 0x7fff)) ");
+  assay_str_printf(text, "return most;\n  return %s(x, ", otherwise);
   print_arguments(c, OF_ONE, 0, text);
   assay_str_append(text, ");\n}\n");
 }
@@ -442,11 +441,10 @@ static void print_settled(const pointwise_code_t* c, const char* name, form_t fo
 static void print_settling(assay_str_t* text) {
   assay_str_append(text, "DEVICE void program_vector" VECTOR_PARAMETERS
                          "  const uint32_t open = program_at_once(x, row, column, p, y);\n"
-                         "  if (!open) return;\n"
-                         "  ROLLED for (int i = 0; i < PROGRAM_VECTOR; i++)\n"
-                         "    if (open >> i & 1)\n"
-                         "      put_at(program_later(x ? pick(x, i) : 0, row, column + (index_t)i, "
-                         "p), i, y);\n}\n");
+                         "  ROLLED for (uint32_t left = open; left; left &= left - 1) {\n"
+                         "    const int i = lowest_bit(left);\n"
+                         "    put_at(program_later(x ? pick(x, i) : 0, row, column + (index_t)i, "
+                         "p), i, y);\n  }\n}\n");
 }
 
 enum { SHORT = 4 };  // functions of a program that loops may hold several times

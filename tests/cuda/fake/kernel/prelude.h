@@ -162,6 +162,20 @@ DEVICE FAKE_UNCHECKED uint32_t fake_cas_u32(uint32_t* p, uint32_t compare, uint3
 // ---- numbers ------------------------------------------------------------------------------------
 
 DEVICE float FMA(float x, float y, float z) { return fmaf(x, y, z); }
+// In double x y is exact, and what the sum loses is known (D. Knuth's sum of two).
+DEVICE float fake_fma_towards(float x, float y, float z, float end) {
+  const float rounded = fmaf(x, y, z);
+  const double product = (double)x * (double)y, sum = product + (double)z, part = sum - product;
+  const double lost = (product - (sum - part)) + ((double)z - part);
+  const double over = ((double)rounded - sum) - lost;
+  if (!isfinite(rounded) || !isfinite(over)) return rounded;
+  if (rounded == 0 && over == 0 && signbit(product) != signbit(z)) return end < 0 ? -0.0F : 0.0F;
+  return (end > 0 ? over < 0 : over > 0) ? nextafterf(rounded, end) : rounded;
+}
+DEVICE float FMA_UP(float x, float y, float z) { return fake_fma_towards(x, y, z, INFINITY); }
+DEVICE float FMA_DOWN(float x, float y, float z) { return fake_fma_towards(x, y, z, -INFINITY); }
+DEVICE float ADD_DOWN(float x, float y) { return FMA_DOWN(x, 1, y); }
+DEVICE float MAGNITUDE(float x) { return fabsf(x); }
 DEVICE double FMA64(double x, double y, double z) { return fma(x, y, z); }
 DEVICE float SQRT(float x) { return sqrtf(x); }
 DEVICE double SQRT64(double x) { return sqrt(x); }
@@ -197,7 +211,13 @@ DEVICE uint32_t PICK_BYTES(uint32_t low, uint32_t high, uint32_t which) {
     y |= (uint32_t)(both >> (8 * (which >> (4 * i) & 7)) & 255) << (8 * i);
   return y;
 }
-DEVICE float LARGER_OR_NAN(float x, float y) { return x != x || x > y ? x : y; }
+// Of zeros +0 is the larger one.
+DEVICE float LARGER_OR_NAN(float x, float y) {
+  return x != x || x > y || (x == y && !signbit(x)) ? x : y;
+}
+DEVICE float SMALLER_OR_NAN(float x, float y) {
+  return x != x || x < y || (x == y && signbit(x)) ? x : y;
+}
 // As wrong as they may be, one way or the other by bits of what they are asked for.
 DEVICE float fake_rough(double value, uint32_t asked, double share) {
   const int way = (int)(asked * 2654435761u >> 30) - 1;  // -1, 0, 1, 2

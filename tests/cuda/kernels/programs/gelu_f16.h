@@ -21,12 +21,12 @@ DEVICE value_t program(float x, index_t row, index_t column, const program_args_
   const float s1 = of_f16(GLOBAL(const word_f16, p->streams[1])[column]);
   return program_of(x, s1, p);
 }
-DEVICE value_t program_rough(float x, float s1, const program_args_t* p, float* slack) {
+DEVICE value_t program_rough(float x, float s1, const program_args_t* p, float* least) {
   (void)x, (void)p;
   const float p0[2] = {float_of(0x00000000u), float_of(0x00000000u)};
   const value_t v0 = do_ADD(x, s1, 0, p0);
   const float p1[2] = {float_of(0x00000000u), float_of(0x00000000u)};
-  const value_t v1 = half_rough_SHORT_GELU(v0, 0, p1, slack);
+  const value_t v1 = half_rough_SHORT_GELU(v0, 0, p1, least);
   return v1;
 }
 #define PROGRAM_IS_ROUGH 1
@@ -39,7 +39,8 @@ DEVICE double program_fine(float x, float s1, const program_args_t* p, float* sl
   return v1;
 }
 DEVICE value_t program_settled(float x, float s1, const program_args_t* p) {
-  float slack, least;
+  float least;
+  float slack;
   const double middle = program_fine(x, s1, p, &slack);
   const float most = fine_ends(middle, slack, &least);
   if (slack < 1 && TO_WORD(PROGRAM_OUT)(most) == TO_WORD(PROGRAM_OUT)(least)) return most;
@@ -59,22 +60,24 @@ DEVICE uint32_t program_at_once(const float* x, index_t row, index_t column,
   uint32_t all_open = 0;
   float least[PROGRAM_VECTOR];
   UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) {
-    float slack;
-    const float middle = program_rough(x ? x[i] : 0, s1[i], p, &slack);
-    y[i] = rough_ends(middle, slack, &least[i]);
+    y[i] = program_rough(x ? x[i] : 0, s1[i], p, &least[i]);
   }
-  uint32_t any = 0;
-  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i += 2) any |=
-      PROGRAM_PAIRS(y[i], y[i + 1]) ^ PROGRAM_PAIRS(least[i], least[i + 1]);
-  if (!any) return 0;
-  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) all_open |=
-      (uint32_t)(TO_WORD(PROGRAM_OUT)(y[i]) != TO_WORD(PROGRAM_OUT)(least[i])) << i;
+  uint32_t differ[PROGRAM_VECTOR / 2], any = 0;
+  UNROLL for (int i = 0; i < PROGRAM_VECTOR / 2; i++) {
+    differ[i] =
+        PROGRAM_PAIRS(y[2 * i], y[2 * i + 1]) ^ PROGRAM_PAIRS(least[2 * i], least[2 * i + 1]);
+    any |= differ[i];
+  }
+  if (!(any & 0x7fff7fffu)) return 0;
+  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) if (differ[i / 2] & 0x7fffu << 16 * (i % 2))
+      all_open |= 1u << i;
   return all_open;
 }
 DEVICE void program_vector(const float* x, index_t row, index_t column, const program_args_t* p,
                            value_t* y) {
   const uint32_t open = program_at_once(x, row, column, p, y);
-  if (!open) return;
-  ROLLED for (int i = 0; i < PROGRAM_VECTOR; i++) if (open >> i & 1)
-      put_at(program_later(x ? pick(x, i) : 0, row, column + (index_t)i, p), i, y);
+  ROLLED for (uint32_t left = open; left; left &= left - 1) {
+    const int i = lowest_bit(left);
+    put_at(program_later(x ? pick(x, i) : 0, row, column + (index_t)i, p), i, y);
+  }
 }

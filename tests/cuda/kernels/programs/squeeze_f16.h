@@ -18,10 +18,10 @@ DEVICE value_t program(float x, index_t row, index_t column, const program_args_
   (void)row, (void)column;
   return program_of(x, p);
 }
-DEVICE value_t program_rough(float x, const program_args_t* p, float* slack) {
+DEVICE value_t program_rough(float x, const program_args_t* p, float* least) {
   (void)x, (void)p;
   const float p0[2] = {float_of(0x00000000u), float_of(0x00000000u)};
-  const value_t v0 = half_rough_SIGMOID(x, 0, p0, slack);
+  const value_t v0 = half_rough_SIGMOID(x, 0, p0, least);
   return v0;
 }
 #define PROGRAM_IS_ROUGH 1
@@ -32,7 +32,8 @@ DEVICE double program_fine(float x, const program_args_t* p, float* slack) {
   return v0;
 }
 DEVICE value_t program_settled(float x, const program_args_t* p) {
-  float slack, least;
+  float least;
+  float slack;
   const double middle = program_fine(x, p, &slack);
   const float most = fine_ends(middle, slack, &least);
   if (slack < 1 && TO_WORD(PROGRAM_OUT)(most) == TO_WORD(PROGRAM_OUT)(least)) return most;
@@ -48,24 +49,26 @@ DEVICE uint32_t program_at_once(const float* x, index_t row, index_t column,
   uint32_t all_open = 0;
   float least[PROGRAM_VECTOR];
   UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) {
-    float slack;
-    const float middle = program_rough(x ? x[i] : 0, p, &slack);
-    y[i] = rough_ends(middle, slack, &least[i]);
+    y[i] = program_rough(x ? x[i] : 0, p, &least[i]);
   }
-  uint32_t any = 0;
-  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i += 2) any |=
-      PROGRAM_PAIRS(y[i], y[i + 1]) ^ PROGRAM_PAIRS(least[i], least[i + 1]);
-  if (!any) return 0;
-  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) all_open |=
-      (uint32_t)(TO_WORD(PROGRAM_OUT)(y[i]) != TO_WORD(PROGRAM_OUT)(least[i])) << i;
+  uint32_t differ[PROGRAM_VECTOR / 2], any = 0;
+  UNROLL for (int i = 0; i < PROGRAM_VECTOR / 2; i++) {
+    differ[i] =
+        PROGRAM_PAIRS(y[2 * i], y[2 * i + 1]) ^ PROGRAM_PAIRS(least[2 * i], least[2 * i + 1]);
+    any |= differ[i];
+  }
+  if (!(any & 0x7fff7fffu)) return 0;
+  UNROLL for (int i = 0; i < PROGRAM_VECTOR; i++) if (differ[i / 2] & 0x7fffu << 16 * (i % 2))
+      all_open |= 1u << i;
   return all_open;
 }
 DEVICE void program_vector(const float* x, index_t row, index_t column, const program_args_t* p,
                            value_t* y) {
   const uint32_t open = program_at_once(x, row, column, p, y);
-  if (!open) return;
-  ROLLED for (int i = 0; i < PROGRAM_VECTOR; i++) if (open >> i & 1)
-      put_at(program_later(x ? pick(x, i) : 0, row, column + (index_t)i, p), i, y);
+  ROLLED for (uint32_t left = open; left; left &= left - 1) {
+    const int i = lowest_bit(left);
+    put_at(program_later(x ? pick(x, i) : 0, row, column + (index_t)i, p), i, y);
+  }
 }
 #define program program_before
 #define program_of program_of_before
@@ -79,10 +82,10 @@ DEVICE value_t program_of(float x, const program_args_t* p) {
   const value_t v0 = half_SHORT_SWISH(x, 0, p0);
   return v0;
 }
-DEVICE value_t program_rough(float x, const program_args_t* p, float* slack) {
+DEVICE value_t program_rough(float x, const program_args_t* p, float* least) {
   (void)x, (void)p;
   const float p0[2] = {float_of(0x3f800000u), float_of(0x00000000u)};
-  const value_t v0 = half_rough_SHORT_SWISH(x, 0, p0, slack);
+  const value_t v0 = half_rough_SHORT_SWISH(x, 0, p0, least);
   return v0;
 }
 DEVICE double program_fine(float x, const program_args_t* p, float* slack) {
@@ -92,17 +95,17 @@ DEVICE double program_fine(float x, const program_args_t* p, float* slack) {
   return v0;
 }
 DEVICE value_t program_settled(float x, const program_args_t* p) {
-  float slack, least;
+  float least;
+  float slack;
   const double middle = program_fine(x, p, &slack);
   const float most = fine_ends(middle, slack, &least);
   if (slack < 1 && TO_WORD(PROGRAM_OUT)(most) == TO_WORD(PROGRAM_OUT)(least)) return most;
   return program_of(x, p);
 }
 DEVICE value_t program_at_first(float x, const program_args_t* p) {
-  float slack, least;
-  const float middle = program_rough(x, p, &slack);
-  const float most = rough_ends(middle, slack, &least);
-  if (slack < 1 && TO_WORD(PROGRAM_OUT)(most) == TO_WORD(PROGRAM_OUT)(least)) return most;
+  float least;
+  const float most = program_rough(x, p, &least);
+  if (!((TO_WORD(PROGRAM_OUT)(most) ^ TO_WORD(PROGRAM_OUT)(least)) & 0x7fff)) return most;
   return program_settled(x, p);
 }
 DEVICE value_t program(float x, index_t row, index_t column, const program_args_t* p) {

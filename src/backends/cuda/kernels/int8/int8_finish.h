@@ -2,9 +2,9 @@
 // includes this has the layer's text before it (int8_end.h).
 //
 // Functions take long in float64, in which they are defined. Where the text says INT8_ROUGH, a form
-// of rough.h, what a result lies beside is found in float32; where both ends of that become the
-// same byte, so does the result: the float32 that it rounds to lies between what the ends round to,
-// and bytes do not fall as floats rise. Else, once in some thousand times, it is found in float64.
+// of rough.h, ends that a result lies between are found in float32; where both become the same
+// byte, so does the result: the float32 that it rounds to lies between what the ends round to, and
+// bytes do not fall as floats rise. Else, once in some thousand times, it is found in float64.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_INT8_FINISH_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_INT8_FINISH_H_
 
@@ -13,7 +13,6 @@
 
 #define ROUGH_FORM_OF(name) half_rough_##name
 #define ROUGH_FORM(name) ROUGH_FORM_OF(name)
-#define FLOAT64_SLACK 0x1p-26F  // by far more than functions in float64 are off by
 
 DEVICE int32_t int8_limited_steps(const int8_end_args_t* e, float x) {
   const int32_t k = int8_steps(e, x);
@@ -23,11 +22,10 @@ DEVICE int32_t int8_limited_steps(const int8_end_args_t* e, float x) {
 // The byte of what the function makes of x; whether that is open.
 DEVICE int32_t int8_roughly(const int8_end_args_t* e, float x, bool* open) {
   const float p[2] = {INT8_ALPHA, 0};
-  float slack;
-  const float middle = ROUGH_FORM(INT8_ROUGH)(x, 0, p, &slack);
-  const float share = slack + FLOAT64_SLACK;
-  const int32_t k = int8_limited_steps(e, FMA(middle, share, middle));
-  *open = slack >= 1 || k != int8_limited_steps(e, FMA(-middle, share, middle));
+  float least;
+  const float most = ROUGH_FORM(INT8_ROUGH)(x, 0, p, &least);
+  const int32_t k = int8_limited_steps(e, most);
+  *open = !(most < POSITIVE_INFINITY) || k != int8_limited_steps(e, least);
   return k;
 }
 
