@@ -76,6 +76,39 @@ static void tiles_give_the_bits_of_mma(void** state) {
     product_case_share(rows, i, i / 3 % 2 ? ASSAY_FORMAT_BF16 : ASSAY_FORMAT_FP16, kernels);
 }
 
+// GELU of sums that lie apart, of which few are open; and of 16 + 31 / 128, what fp16 cannot tell
+// from the numbers beside it: all are open, more than a list has room for.
+static void open_sums_find_room(void** state) {
+  (void)state;
+  static const graph_case_t c = {"open sums",
+                                 20,
+                                 {"x float[264,72]", "z float[72,136]"},
+                                 {0},
+                                 {"MatMul p x z -> h", "Gelu f h -> y"},
+                                 "y"};
+  static const char* const some[] = {"product_mma/64x64",        "product_bulk/128x96",
+                                     "product_turns/128x128",    "product_turns/256x96",
+                                     "product_clusters/128x128", NULL};
+  for (int all = 0; all < 2; all++) {
+    assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+    assay_model_t* m = graph_case_model(&c, in);
+    tactic_run_t want, got;
+    for (int64_t i = 0; all && i < in[0]->size; i++) assay_f64(in[0])[i] = 1;
+    for (int64_t i = 0; all && i < in[1]->size; i++) assay_f64(in[1])[i] = 231.0 / 1024;
+    forced_case_run_in(ASSAY_FORMAT_FP16, m, "cuda", *some, in, &want);
+    for (const char* const* kernel = some + 1; *kernel; kernel++) {
+      forced_case_run_in(ASSAY_FORMAT_FP16, m, "cuda", *kernel, in, &got);
+      assert_string_equal(got.tactic, *kernel);
+      if (!tactic_case_identical(want.out[0], got.out[0]))
+        fail_msg("%s has other bits where %s are open", *kernel, all ? "all" : "few");
+      tactic_case_release(&got);
+    }
+    tactic_case_release(&want);
+    graph_case_release(in);
+    assay_model_release(m);
+  }
+}
+
 // What a caller gets as float32 is stored so by the kernel, and rounded before.
 static void results_are_of_the_format(void** state) {
   (void)state;
@@ -131,9 +164,9 @@ static void others_are_left_to_others(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(tiles_give_the_bits_of_mma),
-                                     cmocka_unit_test(results_are_of_the_format),
-                                     cmocka_unit_test(others_are_left_to_others)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(tiles_give_the_bits_of_mma), cmocka_unit_test(open_sums_find_room),
+      cmocka_unit_test(results_are_of_the_format), cmocka_unit_test(others_are_left_to_others)};
   product_case_platform();
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -252,10 +252,14 @@ DEVICE void take_bias(const product_args_t* a, const tile_t* t, int64_t column, 
 // Stores what n of TOGETHER sums become. What it gives: bits of those that are open, which are to
 // be stored once more (PROGRAM_IS_ROUGH): they take long, and are few.
 #if EPILOGUE && PROGRAM_VECTOR > 1
-DEVICE uint32_t store_sums(const product_args_t* a, int64_t line, int64_t place, int n,
-                           const float* sums) {
-  product_word_t* y = GLOBAL(product_word_t, a->y) + line * a->y_row + place;
-  if (n == TOGETHER && place % TOGETHER == 0 && a->y % (TOGETHER * sizeof *y) == 0) {
+// Whether n sums of a place are whole vectors, whatever the line.
+DEVICE bool are_whole(const product_args_t* a, int64_t place, int n) {
+  return n == TOGETHER && place % TOGETHER == 0 && a->y % (TOGETHER * sizeof(product_word_t)) == 0;
+}
+// y: where the first one is stored.
+DEVICE uint32_t store_at(const product_args_t* a, product_word_t* y, int64_t line, int64_t place,
+                         int n, bool whole, const float* sums) {
+  if (whole) {
     value_t values[PROGRAM_VECTOR];
 #if PROGRAM_IS_ROUGH
     const uint32_t open = program_at_once(sums, (index_t)line, (index_t)place, &a->program, values);
@@ -275,6 +279,14 @@ DEVICE uint32_t store_sums(const product_args_t* a, int64_t line, int64_t place,
         program(PICKED_SUM(sums, i), (index_t)line, (index_t)(place + i), &a->program));
   return 0;
 #endif
+}
+
+DEVICE product_word_t* find_sums(const product_args_t* a, int64_t line, int64_t place) {
+  return GLOBAL(product_word_t, a->y) + line * a->y_row + place;
+}
+DEVICE uint32_t store_sums(const product_args_t* a, int64_t line, int64_t place, int n,
+                           const float* sums) {
+  return store_at(a, find_sums(a, line, place), line, place, n, are_whole(a, place, n), sums);
 }
 #else
 DEVICE void store_together(product_word_t* to, const product_word_t* from) {

@@ -22,6 +22,9 @@ typedef struct product_axis {
 // tile, a batch, and who multiplies has no influence on bits.
 #define PRODUCT_CHAIN(k) ((k) < 256 ? (k) : ((k) + 127) / 128 * 32)
 
+// Of shared memory, for a list of what functions leave open (product_sums.h).
+#define PRODUCT_OPEN_BYTES 4096
+
 // y[i] = x[i] w[i] + bias for each of some matrices: m rows, n columns, sums of k terms. Steps are
 // in elements.
 typedef struct product_args {

@@ -18,13 +18,14 @@ static const cuda_tile_t* tile_of_block(const cuda_tile_t* s) {
   return sharing_of(s) > 1 ? s - N_ALONE : s;
 }
 
-// Each group has sums of so many columns in shared memory, behind stages and barriers.
+// Each group has sums of so many columns in shared memory, behind stages and barriers, and behind
+// them a list of those that are left open.
 static int ends_at_once(const cuda_tile_t* s) {
   return s->columns > 96 ? s->columns / 2 : s->columns;
 }
 static int sums_bytes(const cuda_tile_t* s) {
   const cuda_tile_t part = {ROWS, ends_at_once(s), 1, 1};
-  return PLACE_BYTES + GROUPS * cuda_tile_sums_bytes(&part);
+  return PLACE_BYTES + GROUPS * (cuda_tile_sums_bytes(&part) + PRODUCT_OPEN_BYTES);
 }
 
 static int find_stages(const cuda_own_t* own, const cuda_tile_t* s) {

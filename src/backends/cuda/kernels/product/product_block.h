@@ -16,7 +16,7 @@
 #include "product_scaled.h"
 #endif
 
-#if BM % 64 || STAGES < 2 || BM * (BN + 8) * 4 > STAGES * (X_BYTES + W_BYTES)
+#if BM % 64 || STAGES < 2 || BM * (BN + 8) * 4 > STAGES_BYTES
 #error "no such tile"
 #endif
 
@@ -57,6 +57,9 @@ DEVICE void* multiply_tile(const tensor_map_t* x, const tensor_map_t* w, const p
   }
   SYNC();  // no tile is read any more: sums lie where they were
   if (warp < READERS) put_part(aligned, THREAD / (4 * WARP) * 64, sums);
+#ifdef FINISH_SYNC
+  if (has_list(STAGES_BYTES)) begin_list(aligned, THREAD);
+#endif
   SYNC();
   return aligned;
 }

@@ -8,11 +8,12 @@
 #define N_THREADS (MULTIPLIERS + 2 * WARP)
 #define READERS (MULTIPLIERS / WARP)
 #define SHARING 2
+#define FINISH_SYNC() SYNC()
 
 #include "product_bulk_args.h"
 #include "product_stages.h"
 
-#if BM % 64 || STAGES < 2 || BM * (BN + 8) * 4 > STAGES * (X_BYTES + W_BYTES)
+#if BM % 64 || STAGES < 2 || BM * (BN + 8) * 4 > STAGES_BYTES
 #error "no such tile"
 #endif
 
@@ -54,14 +55,17 @@ KERNEL_OF_BLOCKS(product_clusters, product_bulk_args_t, N_THREADS, TOGETHER_BLOC
     ask_for_left(&a.x, &a.product, &s, &left, steps, &turn);
   }
   SYNC();  // no tile of this block is read any more: sums lie where they were
-  float* tile = (float*)(void*)aligned;
   if (warp < READERS) {
     release(last);
-    put_part(tile, THREAD / (4 * WARP) * 64, sums);
+    put_part(aligned, THREAD / (4 * WARP) * 64, sums);
   }
+  if (has_list(STAGES_BYTES)) begin_list(aligned, THREAD);
   SYNC();
   WAIT_FOR_INPUTS();
-  finish_tile(&a.product, &t, tile, THREAD);
+  if (has_list(STAGES_BYTES))
+    finish_and_list(&a.product, &t, aligned, THREAD, true);
+  else
+    finish_tile(&a.product, &t, (const float*)(void*)aligned, THREAD);
   if (warp == READERS) wait_for_readers(&s, (uint32_t)steps);
 #else  // it compiles, and must not run
   (void)a;

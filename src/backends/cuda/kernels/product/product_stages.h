@@ -44,6 +44,7 @@ typedef int32_t sum_t;
 #define STEP_BYTES (BK * TERM_BYTES)  // of a row or column
 #define X_BYTES (BM * STEP_BYTES)
 #define W_BYTES (W_PARTS * BN * STEP_BYTES)
+#define STAGES_BYTES (STAGES * (X_BYTES + W_BYTES))
 #define BARRIER 8  // bytes
 
 #ifndef SHARING

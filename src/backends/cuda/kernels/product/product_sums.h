@@ -2,7 +2,9 @@
 // those of product.h; the kernel says BM x BN, the tile, and N_THREADS; all of them finish it,
 // unless it says how many (FINISH_THREADS), and all of its columns, unless it says of how many sums
 // lie there at a time (FINISH_COLUMNS). BIAS_BEHIND: the bias is one more row behind those,
-// where it is sooner had.
+// where it is sooner had. FINISH_SYNC: how all that finish a tile meet, where the kernel may have a
+// list of what they leave open. MEET_BEFORE: how they meet before they read sums, where these are
+// not there yet.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_SUMS_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_SUMS_H_
 
@@ -13,6 +15,9 @@
 #endif
 #ifndef FINISH_COLUMNS
 #define FINISH_COLUMNS BN
+#endif
+#ifndef MEET_BEFORE
+#define MEET_BEFORE()
 #endif
 
 // Sums of a row, and as many that nobody has as keep the pairs of eight rows in different banks.
@@ -39,7 +44,17 @@ DEVICE void put_sums(float* tile, int row, int column, float low, float high) {
 // Words of bits, TOGETHER a row, of what a thread finishes: one where that is enough, as registers
 // have no numbers.
 #define ROWS_AT_ONCE (FINISH_THREADS / (FINISH_COLUMNS / TOGETHER))
-#define OPEN_WORDS (BM * TOGETHER <= 64 * ROWS_AT_ONCE ? 1 : 2)
+#if PROGRAM_IS_ROUGH
+#if BM * TOGETHER <= 32 * ROWS_AT_ONCE
+#define OPEN_BITS 32
+typedef uint32_t open_bits_t;
+#endif
+#endif
+#ifndef OPEN_BITS
+#define OPEN_BITS 64
+typedef uint64_t open_bits_t;
+#endif
+#define OPEN_WORDS (BM * TOGETHER <= OPEN_BITS * ROWS_AT_ONCE ? 1 : 2)
 
 #ifdef GATE
 // Of so many columns of either half, from one of the output on.
@@ -62,8 +77,10 @@ DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* s
   const int64_t column = t->column / 2 + across, left = a->y_row - column;
   const int n = left < TOGETHER ? (int)left : TOGETHER;
   float bias[2 * TOGETHER] = {0};
-  if (first >= rows || left <= 0) return;
-  take_halves_of_bias(a, column, n, bias);
+  const bool any = first < rows && left > 0;
+  if (any) take_halves_of_bias(a, column, n, bias);
+  MEET_BEFORE();
+  if (!any) return;
   sums += across / PRODUCT_GATED * 2 * PRODUCT_GATED + across % PRODUCT_GATED;
   FINISH
   for (int row = first; row < BM; row += rows) {
@@ -84,16 +101,21 @@ DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* s
     128 * (FINISH_THREADS / (FINISH_COLUMNS / TOGETHER)) * (FINISH_COLUMNS / TOGETHER)
 #error "a thread has more sums than bits"
 #endif
+// The row and column, of the tile, of a thread's first open sum of a word.
+DEVICE int find_open(open_bits_t open, int word, int thread, int* column) {
+  const int i = word * OPEN_BITS + lowest_bit(open), threads = FINISH_COLUMNS / TOGETHER;
+  *column = thread % threads * TOGETHER + i % TOGETHER;
+  return thread / threads + i / TOGETHER * ROWS_AT_ONCE;
+}
+
 // Lanes take one each at a time, wherever it is.
 DEVICE void finish_all_open(const product_args_t* a, const tile_t* t, const ending_t* e,
-                            const float* sums, int thread, uint64_t* open) {
-  const int threads = FINISH_COLUMNS / TOGETHER, rows = FINISH_THREADS / threads;
-  const int first = thread / threads, across = thread % threads * TOGETHER;
+                            const float* sums, int thread, open_bits_t* open) {
   ROLLED
   for (int word = 0; word < OPEN_WORDS; word++)
     while (open[word]) {
-      const int i = word * 64 + lowest_bit(open[word]);
-      const int row = first + i / TOGETHER * rows, column = across + i % TOGETHER;
+      int column;
+      const int row = find_open(open[word], word, thread, &column);
       float bias = 0;
       open[word] &= open[word] - 1;
       if (a->bias)
@@ -103,7 +125,7 @@ DEVICE void finish_all_open(const product_args_t* a, const tile_t* t, const endi
 }
 #else
 DEVICE void finish_all_open(const product_args_t* a, const tile_t* t, const ending_t* e,
-                            const float* sums, int thread, uint64_t* open) {
+                            const float* sums, int thread, open_bits_t* open) {
   (void)a, (void)t, (void)e, (void)sums, (void)thread, (void)open;
 }
 #endif
@@ -135,40 +157,186 @@ DEVICE void finish_each(const product_args_t* a, const tile_t* t, const float* s
 }
 #endif
 
-// `thread` of those that finish it.
-DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* sums, int thread) {
-  const ending_t e = find_ending(a, t);
-  // A thread has the same columns of several rows.
-  const int threads = FINISH_COLUMNS / TOGETHER, rows = FINISH_THREADS / threads;
+// What becomes of a thread's sums: the same columns of several rows. open: those that are left
+// open.
+#if EPILOGUE && PROGRAM_VECTOR > 1
+DEVICE void finish_rows(const product_args_t* a, const tile_t* t, const ending_t* e,
+                        const float* sums, int first, int across, const float* bias,
+                        open_bits_t* open) {
+  const int64_t below = a->m - t->row, place = e->place + t->column + across;
+  const int end = below < BM ? (int)below : BM, n = columns_left(a, t->column + across);
+  const bool whole = are_whole(a, place, n);
+  int64_t line = e->line + t->row + first;
+  product_word_t* y = find_sums(a, line, place);
+  sums += first * SUM_STEP + across;
+  FINISH
+  for (int row = first, i = 0; row < end; row += ROWS_AT_ONCE, i += TOGETHER) {
+    float together[TOGETHER];
+    UNROLL
+    for (int j = 0; j < TOGETHER; j += 4) read_four(sums + j, together + j);
+    if (a->bias) UNROLL
+    for (int j = 0; j < TOGETHER; j++) together[j] += bias[j];
+    const open_bits_t left = store_at(a, y, line, place, n, whole, together);
+    open[OPEN_WORDS > 1 && i >= OPEN_BITS] |= left << i % OPEN_BITS;
+    line += ROWS_AT_ONCE;
+    y += ROWS_AT_ONCE * a->y_row;
+    sums += ROWS_AT_ONCE * SUM_STEP;
+  }
+}
+#else
+DEVICE void finish_rows(const product_args_t* a, const tile_t* t, const ending_t* e,
+                        const float* sums, int first, int across, const float* bias,
+                        open_bits_t* open) {
+  FINISH
+  for (int row = first; row < BM; row += ROWS_AT_ONCE) {
+    float together[TOGETHER];
+    UNROLL
+    for (int j = 0; j < TOGETHER; j += 4)
+      read_four(sums + row * SUM_STEP + across + j, together + j);
+    (void)finish_together(a, e, t->row + row, t->column + across, bias, together);
+  }
+  (void)open;
+}
+#endif
+
+// The tile but for what is left open. The bias is on its way while threads meet.
+DEVICE void finish_most(const product_args_t* a, const tile_t* t, const ending_t* e,
+                        const float* sums, int thread, open_bits_t* open) {
+  const int threads = FINISH_COLUMNS / TOGETHER;
   const int first = thread / threads, across = thread % threads * TOGETHER;
   const int64_t column = t->column + across;
   float bias[TOGETHER] = {0};
-  uint64_t open[OPEN_WORDS] = {0};
+  const bool any = first < ROWS_AT_ONCE && column < a->n;
+#ifdef BIAS_BEHIND
+  UNROLL
+  for (int j = 0; j < TOGETHER && any; j += 4)
+    read_four(sums + BM * SUM_STEP + across + j, bias + j);
+#else
+  if (any) take_bias(a, t, column, columns_left(a, column), bias);
+#endif
+  MEET_BEFORE();
 #if !EPILOGUE
   if (a->y_row % 2) {
     finish_each(a, t, sums, thread);
     return;
   }
 #endif
-  if (first >= rows || column >= a->n) return;
-#ifdef BIAS_BEHIND
-  UNROLL
-  for (int j = 0; j < TOGETHER; j += 4) read_four(sums + BM * SUM_STEP + across + j, bias + j);
-#else
-  take_bias(a, t, column, columns_left(a, column), bias);
-#endif
-  FINISH
-  for (int row = first, i = 0; row < BM; row += rows, i += TOGETHER) {
-    float together[TOGETHER];
-    UNROLL
-    for (int j = 0; j < TOGETHER; j += 4)
-      read_four(sums + row * SUM_STEP + across + j, together + j);
-    const uint64_t left = finish_together(a, &e, t->row + row, column, bias, together);
-    open[OPEN_WORDS > 1 && i >= 64] |= left << (i & 63);
-  }
+  if (any) finish_rows(a, t, e, sums, first, across, bias, open);
+}
+
+// `thread` of those that finish it.
+DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* sums, int thread) {
+  const ending_t e = find_ending(a, t);
+  open_bits_t open[OPEN_WORDS] = {0};
+  finish_most(a, t, &e, sums, thread, open);
   finish_all_open(a, t, &e, sums, thread, open);
 }
+
 #endif  // GATE
+
+// ---- a list of open sums ------------------------------------------------------------------------
+
+#ifdef FINISH_SYNC
+#define SUMS_BYTES (BM * SUM_STEP * 4)
+
+#if PROGRAM_IS_ROUGH
+// In shared memory behind sums: those of any tiles of the product's only matrix that are open, with
+// their places in the output. A thread takes one each at a time: in as few rounds as there may be.
+typedef struct open_sum {
+  float sum;
+  index_t place;
+} open_sum_t;
+enum { OPEN_ROOM = (PRODUCT_OPEN_BYTES - 16) / sizeof(open_sum_t), OPEN_ENOUGH = OPEN_ROOM / 2 };
+typedef struct open_list {
+  uint32_t count;  // that were to be put there
+  uint32_t unused[3];
+  open_sum_t sums[OPEN_ROOM];
+} open_list_t;
+
+DEVICE open_list_t* list_behind(char* sums) { return (open_list_t*)(void*)(sums + SUMS_BYTES); }
+
+// Whether there is room for a list in so many bytes.
+DEVICE bool has_list(int bytes) { return bytes >= SUMS_BYTES + PRODUCT_OPEN_BYTES; }
+
+// By all, before they meet for the first time.
+DEVICE void begin_list(char* sums, int thread) {
+  if (thread == 0) list_behind(sums)->count = 0;
+}
+
+// What finds no room keeps its bit.
+DEVICE void put_open(const product_args_t* a, const tile_t* t, const float* sums, int thread,
+                     open_bits_t* open, open_list_t* list) {
+  ROLLED
+  for (int word = 0; word < OPEN_WORDS; word++)
+    while (open[word]) {
+      int column;
+      const int row = find_open(open[word], word, thread, &column);
+      const uint32_t at = atomic_add_u32(&list->count, 1);
+      if (at >= OPEN_ROOM) return;
+      list->sums[at].sum = sums[row * SUM_STEP + column];
+      list->sums[at].place = (index_t)((t->row + row) * a->y_row + t->column + column);
+      open[word] &= open[word] - 1;
+    }
+}
+
+// Behind a meeting of all that put sums there; it ends with one.
+DEVICE void finish_list(const product_args_t* a, open_list_t* list, uint32_t count, int thread) {
+  const ending_t e = {0, 0};
+  const uint32_t n = count < OPEN_ROOM ? count : OPEN_ROOM;
+  ROLLED
+  for (uint32_t i = (uint32_t)thread; i < n; i += FINISH_THREADS) {
+    const open_sum_t open = list->sums[i];
+    const index_t row = open.place / (index_t)a->y_row;
+    const index_t column = open.place - row * (index_t)a->y_row;
+    const float bias = a->bias ? GLOBAL(const float, a->bias)[column] : 0;
+    finish_open(a, &e, (int64_t)row, (int64_t)column, open.sum, bias);
+  }
+  FINISH_SYNC();
+  if (thread == 0) list->count = 0;
+  FINISH_SYNC();
+}
+
+// All that are left.
+DEVICE void end_list(const product_args_t* a, char* sums, int thread) {
+  FINISH_SYNC();
+  const uint32_t count = list_behind(sums)->count;
+  if (count) finish_list(a, list_behind(sums), count, thread);
+}
+
+// A tile of the only matrix, as finish_tile. Open sums go to the list; where it is half full, or
+// these are the last ones, all that finish the tile take what is there, until all have found room.
+// They all come here, and have met at the end.
+DEVICE void finish_and_list(const product_args_t* a, const tile_t* t, char* sums, int thread,
+                            bool last) {
+  const ending_t e = {0, 0};
+  open_list_t* list = list_behind(sums);
+  open_bits_t open[OPEN_WORDS] = {0};
+  uint32_t count;
+  finish_most(a, t, &e, (const float*)(void*)sums, thread, open);
+  do {
+    put_open(a, t, (const float*)(void*)sums, thread, open, list);
+    FINISH_SYNC();
+    count = list->count;
+    if (count > (last ? 0 : OPEN_ENOUGH)) finish_list(a, list, count, thread);
+  } while (count > OPEN_ROOM);
+}
+#else
+DEVICE bool has_list(int bytes) {
+  (void)bytes;
+  return false;
+}
+DEVICE void begin_list(char* sums, int thread) { (void)sums, (void)thread; }
+DEVICE void end_list(const product_args_t* a, char* sums, int thread) {
+  (void)a, (void)sums, (void)thread;
+}
+DEVICE void finish_and_list(const product_args_t* a, const tile_t* t, char* sums, int thread,
+                            bool last) {
+  (void)last;
+  finish_tile(a, t, (const float*)(void*)sums, thread);
+  FINISH_SYNC();
+}
+#endif
+#endif
 #endif
 
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_SUMS_H_

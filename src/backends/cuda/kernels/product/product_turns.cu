@@ -17,11 +17,13 @@
 #define N_THREADS (GROUPS * GROUP + 4 * WARP)
 #define READERS (GROUP / WARP)
 #define FINISH_THREADS GROUP
+#define FINISH_SYNC() SYNC_GROUP(GROUP)
+#define MEET_BEFORE() FINISH_SYNC()
 
 #include "product_bulk_args.h"
 #include "product_stages.h"
 
-#define SUMS_BYTES (BM * SUM_STEP * 4)  // of a group
+#define GROUP_BYTES (SUMS_BYTES + PRODUCT_OPEN_BYTES)
 
 #if BM != 128 || STAGES < 2 || BARRIER * (2 * STAGES + GROUPS) > DYNAMIC_ALIGNED || \
     BN > 2 * FINISH_COLUMNS
@@ -59,26 +61,23 @@ DEVICE tile_t find_turn(const product_args_t* a, uint32_t number) {
   return t;
 }
 
-// A group's threads put sums of some columns into its shared memory, and end them.
-DEVICE void end_tile(const product_args_t* a, tile_t t, float* tile, int row, const float* sums) {
+// A group's threads put sums of some columns into its shared memory, and end them; then the others.
+DEVICE void end_tile(const product_args_t* a, tile_t t, char* memory, int row, const float* sums) {
+  put_part(memory, row, sums);
   ROLLED
-  for (int from = 0; from < BN; from += FINISH_COLUMNS) {
-    float part[FINISH_COLUMNS / 2];
-    UNROLL
-    for (int i = 0; i < FINISH_COLUMNS / 2; i++)
-      part[i] = from ? sums[BN / 2 - FINISH_COLUMNS / 2 + i] : sums[i];
-    put_part(tile, row, part);
-    SYNC_GROUP(GROUP);
-    finish_tile(a, &t, tile, THREAD % GROUP);
-    SYNC_GROUP(GROUP);
+  for (int from = 0;; from += FINISH_COLUMNS) {
+    finish_and_list(a, &t, memory, THREAD % GROUP, false);
+    if (from + FINISH_COLUMNS >= BN) return;
+    put_part(memory, row, sums + (BN - FINISH_COLUMNS) / 2);
     t.column += FINISH_COLUMNS;
   }
 }
 
 // The tiles of a group: every second one of the block's.
-DEVICE void multiply_and_finish(const product_bulk_args_t* a, const stages_t* s, float* tile,
+DEVICE void multiply_and_finish(const product_bulk_args_t* a, const stages_t* s, char* memory,
                                 uint32_t group, int steps) {
   const int row = THREAD % GROUP / (4 * WARP) * 64;
+  begin_list(memory, THREAD % GROUP);
   const turns_t turns = find_turns(&a->product);
   float sums[BN / 2];
   ROLLED
@@ -92,8 +91,9 @@ DEVICE void multiply_and_finish(const product_bulk_args_t* a, const stages_t* s,
     end_products(sums);
     release(last);
     WAIT_FOR_INPUTS();
-    end_tile(&a->product, t, tile, row, sums);
+    end_tile(&a->product, t, memory, row, sums);
   }
+  end_list(&a->product, memory, THREAD % GROUP);
 }
 
 DEVICE void ask_for_all_weights(const product_bulk_args_t* a, const stages_t* s, int steps) {
@@ -140,7 +140,7 @@ LARGE_KERNEL(product_turns, product_bulk_args_t, N_THREADS) {
   char* aligned = align_stages(bytes);
   const stages_t s = find_stages(shared_address(aligned));
   // Behind stages and barriers.
-  float* sums = (float*)(void*)(aligned + STAGES * (X_BYTES + W_BYTES) + DYNAMIC_ALIGNED);
+  char* memory = aligned + STAGES_BYTES + DYNAMIC_ALIGNED;
   const int steps = ((int)a.product.k + BK - 1) / BK;
   const uint32_t warp = shuffle_u32((uint32_t)THREAD / WARP, 0);  // the same for all, visibly
   const uint32_t group = warp / READERS;
@@ -152,7 +152,7 @@ LARGE_KERNEL(product_turns, product_bulk_args_t, N_THREADS) {
   LAUNCH_NEXT();
   if (group < GROUPS) {
     MORE_REGISTERS(112);
-    multiply_and_finish(&a, &s, sums + group * (SUMS_BYTES / 4), group, steps);
+    multiply_and_finish(&a, &s, memory + group * GROUP_BYTES, group, steps);
   } else {
     FEWER_REGISTERS(32);
     if (warp == GROUPS * READERS && asks_for_warp())
