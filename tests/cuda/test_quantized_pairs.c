@@ -9,7 +9,8 @@ typedef struct quantized_case {
   int pairs;
 } quantized_case_t;
 
-static const pair_case_way_t apart = {.sources = "-rows_quantized,-chain_quantized"}, any = {0};
+static const pair_case_way_t apart = {.sources =
+                                         "-rows_quantized,-chain_quantized,-reduce_quantized"}, any = {0};
 
 #define S8 "s float[] 0.02", "z int8[] 5"
 #define U8 "s float[] 0.03", "z uint8[] 100"
@@ -55,6 +56,18 @@ static const quantized_case_t rows[] = {
     CASE("two quantizers of one sum", LIST("x float[6,52]", "w float[6,52]"),
          LIST(S8, "t float[] 0.1", "k uint8[] 128"),
          LIST("Add a x w -> h", Q, "QuantizeLinear r h t k -> o"), "y o", 1),
+    CASE("means of images", {"x float[3,10,7,5]"}, LIST(S8), LIST("GlobalAveragePool p x -> h", Q),
+         "y", 1),
+    CASE("means, floats read too", {"x float[2,5,6,9]"}, LIST(U8),
+         LIST("GlobalAveragePool p x -> h", Q), "y h", 1),
+    CASE("means across", {"x float[3,37,26]"}, LIST(S8, "o int64[1] 1"),
+         LIST("ReduceMean p x o -> h | keepdims=0", Q), "y", 1),
+    CASE("rows of two launches", {"x float[2,40001]"}, LIST(U8, "o int64[1] 1"),
+         LIST("ReduceMax p x o -> h", Q), "y", 1),
+    CASE("two launches across", {"x float[1300,5]"}, LIST(S8, "o int64[1] 0"),
+         LIST("ReduceL2 p x o -> h", Q), "y h", 1),
+    CASE("a logarithm of a sum", {"x float[6,33]"}, LIST(S8, "o int64[1] 1"),
+         LIST("ReduceLogSumExp p x o -> h", Q), "y", 1),
     CASE("scales by channel", {"x float[3,40]"},
          LIST("s float[40] positive", "z int8[40]", "g float[40]"),
          LIST("LayerNormalization n x g -> h", "QuantizeLinear q h s z -> y | axis=1"), "y", 0),

@@ -43,6 +43,7 @@ typedef struct reduce_args {
   int64_t whole_count;  // of a mean's terms
   float count;          // the same
   int32_t part, parts;  // terms that a block takes; parts 1: all
+  quantizer_args_t quantizer;  // QUANTIZED; y 0: it alone reads the floats
 } reduce_args_t;
 
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_ROWS_ARGS_H_

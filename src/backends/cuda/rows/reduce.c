@@ -2,6 +2,7 @@
 // places.
 #include <string.h>
 
+#include "backends/cuda/rows/reduce.h"
 #include "backends/cuda/rows/reduced.h"
 #include "base/alloc.h"
 
@@ -42,6 +43,7 @@ typedef struct reduce {
   assay_kernel_t base;
   int x, n;  // launches
   launch_t launches[LAUNCHES];
+  bool quantizes, hides;  // the floats are not stored
 } reduce_t;
 
 static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assay_device_ptr_t* in,
@@ -50,7 +52,8 @@ static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assa
   for (int i = 0; i < k->n; i++) {
     reduce_args_t a = k->launches[i].args;
     a.x = i ? scratch : in[k->x];
-    a.y = i + 1 < k->n ? scratch : out[0];
+    a.y = i + 1 < k->n ? scratch : k->hides ? 0 : out[0];
+    if (k->quantizes) a.quantizer.y = out[1];
     ASSAY_TRY(cuda_queue_launch(q, k->launches[i].function, &k->launches[i].grid, &a));
   }
   return NULL;
@@ -99,10 +102,10 @@ static void print_across(const cuda_own_t* own, assay_type_t from, const cuda_ro
   grid->blocks = (rows->geometry.rows - 1) / (a.beside * a.columns) + 1;
 }
 
-// of, end: what is done to terms and to results in this launch.
+// of: what is done to terms in this launch; quantizer: behind its results, NULL: none.
 static assay_status_t add_launch(const assay_sized_layer_t* l, const kind_t* kind, const char* of,
-                                 const char* end, assay_type_t from, const cuda_rows_t* rows,
-                                 reduce_t* k) {
+                                 assay_type_t from, const cuda_rows_t* rows,
+                                 const cuda_reduce_quantizer_t* quantizer, reduce_t* k) {
   launch_t* a = &k->launches[k->n++];
   assay_str_t options = {0};
   assay_str_printf(&options, "-DT=%s -DTO=%s ", cuda_type_name(from),
@@ -110,9 +113,13 @@ static assay_status_t add_launch(const assay_sized_layer_t* l, const kind_t* kin
   if (!kind->of)
     assay_str_printf(&options, "-DLOG_SUM_EXP ");
   else
-    assay_str_printf(&options, "-DOF=%s -DJOIN=%s -DEND=%s %s", of, kind->join, end,
-                     strcmp(end, "logarithm") == 0 ? "-DLOGARITHM " : "");
+    assay_str_printf(&options, "-DOF=%s -DJOIN=%s -DEND=%s %s", of, kind->join, kind->end,
+                     strcmp(kind->end, "logarithm") == 0 ? "-DLOGARITHM " : "");
   cuda_rows_print(rows, &options);
+  if (quantizer) {
+    assay_str_append(&options, quantizer->options);
+    a->args.quantizer = quantizer->args;
+  }
   a->grid = rows->grid;
   const bool by_columns = is_by_columns(kind, rows);
   if (by_columns) print_across(cuda_own_of(l), from, rows, &a->grid, &options);
@@ -146,7 +153,8 @@ static int part_of(const cuda_rows_t* r) {
 }
 
 static assay_status_t add_launches(const assay_sized_layer_t* l, const cuda_reduced_t* r,
-                                   const kind_t* kind, reduce_t* k, bool* ok) {
+                                   const kind_t* kind, const cuda_reduce_quantizer_t* quantizer,
+                                   reduce_t* k, bool* ok) {
   const assay_operand_t* x = &l->in[k->x];
   const cuda_own_t* own = cuda_own_of(l);
   cuda_rows_t rows, rest;
@@ -158,7 +166,7 @@ static assay_status_t add_launches(const assay_sized_layer_t* l, const cuda_redu
   const int part = kind->of ? part_of(&rows) : terms, parts = (terms - 1) / part + 1;
   const float count = (float)r->terms;
   rows.grid.blocks_y = parts;
-  ASSAY_TRY(add_launch(l, kind, kind->of, kind->end, x->type, &rows, k));
+  ASSAY_TRY(add_launch(l, kind, kind->of, x->type, &rows, parts == 1 ? quantizer : NULL, k));
   k->launches[0].args.part = part;
   k->launches[0].args.parts = parts;
   k->launches[0].args.count = count;
@@ -168,7 +176,7 @@ static assay_status_t add_launches(const assay_sized_layer_t* l, const cuda_redu
         !__builtin_mul_overflow((size_t)rows.geometry.rows * (size_t)parts, sizeof(float),
                                 &k->base.scratch);
   if (!*ok) return NULL;
-  ASSAY_TRY(add_launch(l, kind, "itself", kind->end, ASSAY_TYPE_FLOAT, &rest, k));
+  ASSAY_TRY(add_launch(l, kind, "itself", ASSAY_TYPE_FLOAT, &rest, quantizer, k));
   k->launches[1].args.part = parts;
   k->launches[1].args.parts = 1;
   k->launches[1].args.count = count;
@@ -190,7 +198,8 @@ static const kind_t* find_kind(const assay_node_t* n) {
   return NULL;
 }
 
-static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+assay_status_t cuda_reduce_make(const assay_sized_layer_t* l,
+                                const cuda_reduce_quantizer_t* quantizer, assay_kernel_t** out) {
   const assay_node_t* n = l->layer->nodes[0];
   const assay_operand_t* x = n->n_inputs ? assay_sized_input(l, n->inputs[0]) : NULL;
   const kind_t* kind = find_kind(n);
@@ -207,10 +216,16 @@ static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
   k->x = r.x;
   k->base.in[k->x] = (assay_storage_t){x->type, r.from};
   k->base.out[0] = (assay_storage_t){l->out[0].type, r.to};
-  assay_status_t st = add_launches(l, &r, kind, k, &ok);
+  k->quantizes = quantizer != NULL;
+  k->hides = quantizer && quantizer->hides;
+  assay_status_t st = add_launches(l, &r, kind, quantizer, k, &ok);
   if (st || !ok) return destroy(&k->base), st;
   *out = &k->base;
   return NULL;
+}
+
+static assay_status_t make(const assay_sized_layer_t* l, assay_kernel_t** out) {
+  return cuda_reduce_make(l, NULL, out);
 }
 
 const assay_tactic_t cuda_tactic_reduce = {

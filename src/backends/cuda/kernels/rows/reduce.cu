@@ -3,9 +3,11 @@
 // Each term is put through OF (itself, magnitude, square), joined by JOIN (sum, product, larger,
 // smaller), and the result put through END (itself, mean, root, logarithm). LOG_SUM_EXP is a kernel
 // of its own. Long rows are cut into parts, whose number follows from the terms alone: a block
-// takes one, and another launch joins what they have.
+// takes one, and another launch joins what they have. QUANTIZED: results become bytes, too
+// (quantizer.h); in the last launch.
 #include "reduce_terms.h"
 #include "rows.h"
+#include "reduce_result.h"
 
 // Vector v of this block's part of a row that begins at `first`.
 DEVICE void take(const reduce_args_t* a, int64_t first, int v, float* x) {
@@ -43,8 +45,7 @@ KERNEL(reduce_floats, reduce_args_t, ROW_THREADS) {
   if (a.parts > 1)
     GLOBAL(float, a.y)[row * a.parts + BLOCK_Y] = s;
   else
-    STORE(TO)(GLOBAL(ELEMENT(TO), a.y), row_place(&a.g, a.g.row_to, row),
-              JOINED(end_, END)(s, a.count));
+    store_result(&a, row, JOINED(end_, END)(s, a.count));
 }
 #else
 JOIN_FLOATS(larger)
@@ -70,6 +71,6 @@ KERNEL(reduce_log_sum_exp, reduce_args_t, ROW_THREADS) {
   }
   s = sum_of_row(s, joined[1]);
   if (FIRST_VECTOR || !n) return;
-  STORE(TO)(GLOBAL(ELEMENT(TO), a.y), row_place(&a.g, a.g.row_to, row), v_log(s, false) + m);
+  store_result(&a, row, v_log(s, false) + m);
 }
 #endif

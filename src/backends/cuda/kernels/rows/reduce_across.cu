@@ -6,6 +6,7 @@
 #include "reduce_terms.h"
 #include "rows.h"
 #include "vectors.h"
+#include "reduce_result.h"
 
 #define AHEAD 8
 #define PADDED (COLUMNS | 1)  // warps write each bank once
@@ -61,7 +62,6 @@ LARGE_KERNEL(reduce_across, reduce_args_t, BESIDE* ACROSS) {
     if (a.parts > 1)
       GLOBAL(float, a.y)[row * a.parts + BLOCK_Y] = x;
     else
-      STORE(TO)(GLOBAL(ELEMENT(TO), a.y), row_place(&a.g, a.g.row_to, row),
-                JOINED(end_, END)(x, a.count));
+      store_result(&a, row, JOINED(end_, END)(x, a.count));
   }
 }
