@@ -10,7 +10,8 @@ typedef struct quantized_case {
 } quantized_case_t;
 
 static const pair_case_way_t apart = {.sources =
-                                         "-rows_quantized,-chain_quantized,-reduce_quantized"}, any = {0};
+                                          "-rows_quantized,-chain_quantized,-reduce_quantized"},
+                             any = {0};
 
 #define S8 "s float[] 0.02", "z int8[] 5"
 #define U8 "s float[] 0.03", "z uint8[] 100"

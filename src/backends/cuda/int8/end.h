@@ -40,6 +40,8 @@ bool cuda_int8_has_inverse(const assay_int8_t* q);
 // Of the arguments those of limits and of what quantizes.
 void cuda_int8_end_numbers(const assay_int8_t* q, cuda_int8_end_t* e);
 
+// What the nodes make of an element's sources, those that are no scalars: a function of that name.
+void cuda_int8_made_print(const assay_int8_t* q, const char* name, assay_str_t* out);
 void cuda_int8_end_print(const cuda_int8_end_t* e, bool short_index, assay_str_t* out);
 
 #endif  // ASSAY_BACKENDS_CUDA_INT8_END_H_

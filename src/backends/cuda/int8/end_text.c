@@ -110,8 +110,8 @@ static void print_steps(const assay_int8_t* q, assay_str_t* text) {
   assay_str_printf(text, "  return (float)v%d;\n", n + (int)q->n_steps - 1);
 }
 
-static void print_made(const assay_int8_t* q, assay_str_t* text) {
-  assay_str_append(text, "DEVICE float int8_made(");
+void cuda_int8_made_print(const assay_int8_t* q, const char* name, assay_str_t* text) {
+  assay_str_printf(text, "DEVICE float %s(", name);
   for (size_t i = 0; i < q->n_sources; i++)
     if (is_number(q, i)) assay_str_printf(text, "float s%d, ", (int)i);
   assay_str_append(text, "const int8_end_args_t* e) {\n  (void)e;\n");
@@ -203,7 +203,7 @@ void cuda_int8_end_print(const cuda_int8_end_t* e, bool short_index, assay_str_t
   const assay_int8_t* q = e->q;
   const int8_stream_t* streams = e->streams;
   print_type(e, short_index, out);
-  print_made(q, out);
+  cuda_int8_made_print(q, "int8_made", out);
   assay_str_append(out,
                    "DEVICE float int8_value(float f, index_t at, index_t channel, const "
                    "int8_end_args_t* e) {\n  (void)f, (void)at, (void)channel;\n");

@@ -1,8 +1,9 @@
 // Reductions of floats over any axes, in the layout in which the input lies; pooling over all
 // places.
+#include "backends/cuda/rows/reduce.h"
+
 #include <string.h>
 
-#include "backends/cuda/rows/reduce.h"
 #include "backends/cuda/rows/reduced.h"
 #include "base/alloc.h"
 
