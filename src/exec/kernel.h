@@ -148,8 +148,9 @@ enum { ASSAY_JOINT_LAYERS = 8 };
 typedef struct assay_joint_layers assay_joint_layers_t;
 struct assay_joint_layers {
   const assay_sized_layer_t* layers[ASSAY_JOINT_LAYERS];
-  const assay_kernel_t* kernels[ASSAY_JOINT_LAYERS];
+  assay_kernel_t* kernels[ASSAY_JOINT_LAYERS];
   int n;
+  bool finds;  // the layers are wanted alone: no kernel is made of them
   // Adds the layer that makes a value which layer `reader` of these reads. *out_added false: there
   // is none, or the value is wanted elsewhere.
   assay_status_t (*add)(assay_joint_layers_t* j, int reader, const assay_value_t* v,
@@ -191,7 +192,8 @@ typedef struct assay_tactic {
   // takes, and makes a kernel that gives the last one's output the bits that their kernels give it.
   // It reads the inputs of all of them, one layer's behind the other's in the order in which they
   // were added, where what they make themselves stays UNDEFINED, in the forms in which their
-  // kernels do, and writes output 0 of the last one. *out stays NULL where it takes none.
+  // kernels do, and writes output 0 of the last one. *out stays NULL where it takes none. Where
+  // layers are wanted alone (finds), it adds them, and leaves n at 1 where it takes none.
   bool (*ends)(const assay_layer_t* l);
   assay_status_t (*make_joint)(assay_joint_layers_t* j, assay_kernel_t** out);
   assay_layout_use_t layouts;

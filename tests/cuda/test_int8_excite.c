@@ -48,6 +48,14 @@ static const pair_case_way_t emu = {.backend = "emu"}, apart = {.sources = "-int
         joined                                                                               \
   }
 
+#define PRODUCTS_ALONE                                                                           \
+  {                                                                                              \
+    "products alone", 21, {"q uint8[5,50,1,1]"},                                                 \
+        {NUMBERS("50", "18", "uint8[] 3", "uint8[] 9", "int8[] 12")}, {GATE("HardSigmoid")}, "g" \
+  }
+
+static const graph_case_t products_alone = PRODUCTS_ALONE;
+
 static const excite_case_t rows[] = {
     BLOCK("a block", "2", "72", "24", "6,5", uint8, uint8, uint8, "Relu", "HardSigmoid", "x", "g",
           2),
@@ -65,13 +73,7 @@ static const excite_case_t rows[] = {
        GATE("HardSigmoid"), SCALED("z", "g"), NEXT},
       "k"},
      2},
-    {{"products alone",
-      21,
-      {"q uint8[5,50,1,1]"},
-      {NUMBERS("50", "18", "uint8[] 3", "uint8[] 9", "int8[] 12")},
-      {GATE("HardSigmoid")},
-      "g"},
-     1},
+    {PRODUCTS_ALONE, 1},
     {{"products of matrices",
       21,
       {"q int8[3,130]"},
@@ -98,6 +100,13 @@ static const excite_case_t rows[] = {
       {CONV, "Neg a x -> o", GATE("HardSigmoid"), SCALED("x", "g"), NEXT},
       "k g o"},
      1},
+    {{"weights that take too long to read",
+      21,
+      {"q uint8[1,1030,1,1]"},
+      {NUMBERS("1030", "400", "uint8[] 3", "uint8[] 9", "int8[] 12")},
+      {GATE("HardSigmoid")},
+      "g"},
+     0},
     {{"a window",
       21,
       {"q uint8[2,20,3,3]"},
@@ -141,8 +150,53 @@ static void one_launch_has_the_bits_of_all(void** state) {
   }
 }
 
+// ---- times --------------------------------------------------------------------------------------
+
+// A timing cache in which the joint takes another time.
+static char* with_time(const char* times, const char* microseconds) {
+  const char* name = strstr(times, " int8_excite ");
+  assert_non_null(name);
+  const char* line = name;
+  while (line > times && line[-1] != '\n') line--;
+  char* out = assay_malloc(strlen(times) + strlen(microseconds) + 1);
+  assert_non_null(out);
+  sprintf(out, "%.*s%s%s", (int)(line - times), times, microseconds, name);
+  return out;
+}
+
+// On the platform's clock each kernel takes 5 us.
+static void joints_compete_by_time(void** state) {
+  (void)state;
+  static const struct {
+    const char* microseconds;
+    int joined;
+  } times[] = {{"4.00", 1}, {"9.99", 1}, {"10.00", 0}, {"80.00", 0}};
+  assay_str_t measured = {0};
+  pair_case_sample_t s;
+  pair_case_run_t want, got;
+  uint64_t random = 1;
+  pair_case_init(&products_alone, &s);
+  for (size_t k = 0; s.in[k]; k++) int8_case_fill(s.in[k], &random);
+  pair_case_run(s.m, ASSAY_FORMAT_FP32, &(pair_case_way_t){.measured = &measured}, s.in, &want);
+  assert_int_equal(want.joined, 1);
+  for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+    char* text = with_time(assay_str_get(&measured), times[i].microseconds);
+    pair_case_run(s.m, ASSAY_FORMAT_FP32, &(pair_case_way_t){.times = text}, s.in, &got);
+    if (got.joined != times[i].joined)
+      fail_msg("%s us: %d layers joined", times[i].microseconds, got.joined);
+    pair_case_same("by time", &want, &got);
+    pair_case_release(&got);
+    assay_free(text);
+  }
+  pair_case_release(&want);
+  pair_case_deinit(&s);
+  assay_str_deinit(&measured);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(one_launch_has_the_bits_of_all)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(one_launch_has_the_bits_of_all),
+                                     cmocka_unit_test(joints_compete_by_time)};
+  setenv("ASSAY_FAKE_TIMES", "8000,0,5000,0", 1);
   product_case_platform();
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,8 +69,8 @@ assay_status_t assay_choose_pair(assay_choice_t* c, const assay_layer_pair_t* p,
                                  assay_kernel_t** out) ASSAY_MUST_USE;
 
 // Whether a layer may end a launch of several (assay_tactic_t.make_joint); and the kernel of one,
-// *out NULL: there is none, or a kernel was asked for of one of its layers. It saves launches, and
-// memory for what lies between: its time is not asked.
+// *out NULL: there is none, a kernel was asked for of one of its layers, or it is known to take as
+// long as the kernels of all, which is measured where that is wanted.
 bool assay_may_join(const assay_choice_t* c, const assay_layer_t* l);
 assay_status_t assay_choose_joint(assay_choice_t* c, assay_joint_layers_t* j,
                                   assay_kernel_t** out) ASSAY_MUST_USE;

@@ -399,7 +399,8 @@ static assay_status_t make_joint(assay_joint_layers_t* j, assay_kernel_t** out) 
   assay_status_t st = find(j, &r.found, &sums, &has_sums, &scores, &ok);
   const bool has_scores = !st && ok;
   if (has_scores) st = find_turns(j, &r.found, &sums, &scores, &ok);
-  if (!st && ok) st = make(j, &r, out);
+  if (!ok) j->n = 1;
+  if (!st && ok && !j->finds) st = make(j, &r, out);
   if (has_scores) cuda_int8_close(&scores);
   if (has_sums) cuda_int8_close(&sums);
   return st;

@@ -237,10 +237,11 @@ static bool share_out(const cuda_own_t* own, int64_t rows, bool scales, int8_exc
       best = clocks;
       found = t;
     }
+  if (!found.slice) return false;
   const int64_t first = sums_of(found.first.columns), second = sums_of(found.slice);
   found.sums = (int32_t)(first > second ? first : second);
   *a = found;
-  return best < (double)INFINITY && shared_bytes(a) <= own->properties.shared_bytes &&
+  return shared_bytes(a) <= own->properties.shared_bytes &&
          rows <= INT32_MAX / ((int64_t)a->slices * a->parts);
 }
 
@@ -329,7 +330,8 @@ static assay_status_t make_joint(assay_joint_layers_t* j, assay_kernel_t** out) 
   found_t f;
   bool ok;
   assay_status_t st = find(j, &f, &ok);
-  if (!st && ok) st = make(j, &f, out);
+  if (!ok) j->n = 1;
+  if (!st && ok && !j->finds) st = make(j, &f, out);
   for (int i = 0; i < 2; i++)
     if (f.open[i]) cuda_int8_close(&f.products[i]);
   return st;
