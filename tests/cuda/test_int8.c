@@ -224,6 +224,7 @@ static void functions_have_the_bits_of_float64(void** state) {
   } functions[] = {{"gelu", "Gelu f h -> g"},
                    {"gelu, tanh", "Gelu f h -> g | approximate=tanh"},
                    {"sigmoid", "Sigmoid f h -> g"},
+                   {"hard swish", "HardSwish f h -> g"},
                    {"swish", "Swish f h -> g | alpha=1.7"},
                    {"swish that no form is for", "Swish f h -> g | alpha=40.0"}};
   static const char* const scales[] = {"0.05", "0.0078431373", "1e-4", "3.0", "1e-6"};

@@ -8,17 +8,15 @@ bool cuda_int8_has_inverse(const assay_int8_t* q) {
   return q->quantizes && q->scale >= 0x1p-60F && q->scale <= 0x1p60F;
 }
 
-// The form of rough.h of a function that is all that is done to sums and whose results become
-// bytes alone; NULL: there is none. Forms leave out what fp16 has no numbers for, which must be 0
-// in steps, too.
+// The form (kernels/int8/int8_finish.h) of a function that is all that is done to sums and whose
+// results become bytes alone; NULL: there is none. Forms leave out what fp16 has no numbers for,
+// which must be 0 in steps, too.
 static const char* rough_form(const assay_int8_t* q) {
   static const struct {
     const char *function, *form;
-  } forms[] = {{"Gelu", "GELU"},
-               {"gelu_tanh", "GELU_TANH"},
-               {"Sigmoid", "SIGMOID"},
-               {"silu", "SWISH"},
-               {"Swish", "SWISH"}};
+  } forms[] = {{"Gelu", "GELU"},       {"gelu_tanh", "GELU_TANH"},
+               {"Sigmoid", "SIGMOID"}, {"HardSwish", "HARD_SWISH"},
+               {"silu", "SWISH"},      {"Swish", "SWISH"}};
   if (q->simple || q->n_steps != 1 || q->steps[0].a != 0 ||
       q->sources[0].kind != ASSAY_INT8_RESULT || !cuda_int8_has_inverse(q) || q->scale < 0x1p-16F)
     return NULL;
