@@ -1,4 +1,5 @@
 // What an int8 layer does to its sums, as a text for a kernel to include.
+#include <math.h>
 #include <string.h>
 
 #include "backends/cuda/int8/end.h"
@@ -44,6 +45,8 @@ static void print_type(const cuda_int8_end_t* e, bool short_index, assay_str_t* 
   assay_str_printf(text, "#define INT8_OUT %s\n#define INT8_SIGNED %d\n#define INT8_INVERSE %d\n",
                    !q->quantizes ? "float" : cuda_whole_name(q->type), q->type == ASSAY_TYPE_INT8,
                    cuda_int8_has_inverse(q));
+  assay_str_printf(text, "#define INT8_BELOW %d\n#define INT8_ABOVE %d\n",
+                   q->simple && q->low > -(float)INFINITY, q->simple && q->high < (float)INFINITY);
   if (!q->simple) assay_str_append(text, "#define INT8_HAS_STEPS\n");
   print_rough(e, text);
   assay_str_append(text, "#include \"int8_end.h\"\n");

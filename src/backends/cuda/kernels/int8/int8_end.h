@@ -2,7 +2,8 @@
 // a layer (cuda/int8/end_text.c) includes this and says how: INT8_OUT, the output's type;
 // INT8_QUANTIZES 1: it is of 8 bits, signed (INT8_SIGNED 1) or not; INT8_INVERSE 1: the inverse of
 // its scale is a normal number, as are those around it; INT8_BOTH 1: what it is of is stored, too;
-// index_t; INT8_HAS_STEPS, where nodes are evaluated in float64; and
+// INT8_BELOW 0, INT8_ABOVE 0: floats have no lower, no upper limit; index_t; INT8_HAS_STEPS, where
+// nodes are evaluated in float64; and
 //
 //   float int8_value(float f, index_t at, index_t channel, const int8_end_args_t* e)
 //       What the nodes make of f, for element `at` of the output.
@@ -100,6 +101,17 @@ DEVICE float int8_within(float x, float low, float high) {
   const float above = x < low ? low : x;
   return above > high ? high : above;
 }
+#ifndef INT8_BELOW
+#define INT8_BELOW 1
+#endif
+#ifndef INT8_ABOVE
+#define INT8_ABOVE 1
+#endif
+// What is stored of a float.
+DEVICE float int8_limited_real(const int8_end_args_t* e, float x) {
+  const float above = INT8_BELOW && x < e->low ? e->low : x;
+  return INT8_ABOVE && above > e->high ? e->high : above;
+}
 
 // Adding 1.5 * 2^23 rounds to an integer; beyond 512 steps all zero points leave the type.
 DEVICE float int8_rounded(float x) {
@@ -125,11 +137,42 @@ DEVICE int32_t int8_steps(const int8_end_args_t* e, float x) {
   const int32_t k = (int32_t)(bits_of(v + 0x1.8p23F) - bits_of(0x1.8p23F));
   return x != x ? 0 : k + e->whole_zero;
 }
+
+// Sooner had: the integer next to x times the inverse, as the type limits it, which is the one
+// unless *rest, how far the product lies from it, is INT8_CERTAIN or more. From 300 steps on all
+// zero points leave the type, and one step more or less changes nothing; below, the product is off
+// by less than 300 * 2^-24, and rounding moves the quotient by 2^-16 at most: no more than what is
+// left to the middle between two integers, where others begin. *rest of a NaN is one.
+#define INT8_CERTAIN (0.5F - 0x1.2p-15F)
+DEVICE int32_t int8_steps_roughly(const int8_end_args_t* e, float x, float* rest) {
+  const float shift = 0x1.8p23F;
+  const float within = SMALLER_OR_NAN(LARGER_OR_NAN(x, e->least), e->most);
+  const float sum = FMA(within, e->inverse, shift);
+  *rest = MAGNITUDE(FMA(within, e->inverse, shift - sum));
+  return (int32_t)(bits_of(sum) + ((uint32_t)e->whole_zero - bits_of(shift)));
+}
+// Of n at once, a constant: one in some 15,000 is not certain.
+DEVICE void int8_all_steps(const int8_end_args_t* e, const float* x, int n, int32_t* k) {
+  bool certain = true;
+  UNROLL
+  for (int i = 0; i < n; i++) {
+    float rest;
+    k[i] = int8_steps_roughly(e, x[i], &rest);
+    certain &= rest < INT8_CERTAIN;
+  }
+  if (certain) return;
+  UNROLL
+  for (int i = 0; i < n; i++) k[i] = int8_steps(e, x[i]);
+}
 #else
 DEVICE int32_t int8_steps(const int8_end_args_t* e, float x) {
   const float v = int8_within(x, e->low, e->high) / e->scale;
   const float k = int8_rounded(int8_within(v, -512.0F, 512.0F));
   return v != v ? 0 : (int32_t)k + e->whole_zero;
+}
+DEVICE void int8_all_steps(const int8_end_args_t* e, const float* x, int n, int32_t* k) {
+  UNROLL
+  for (int i = 0; i < n; i++) k[i] = int8_steps(e, x[i]);
 }
 #endif
 
@@ -149,12 +192,12 @@ DEVICE bool int8_is_aligned(const int8_end_args_t* e, address_t y) {
 }
 
 DEVICE void int8_store_real(const int8_end_args_t* e, address_t y, index_t at, float x) {
-  GLOBAL(float, y)[at] = int8_within(x, e->low, e->high);
+  GLOBAL(float, y)[at] = int8_limited_real(e, x);
 }
 DEVICE void int8_store_reals(const int8_end_args_t* e, address_t y, index_t at, const float* x) {
   uint32_t words[INT8_TOGETHER];
   UNROLL
-  for (int i = 0; i < INT8_TOGETHER; i++) words[i] = bits_of(int8_within(x[i], e->low, e->high));
+  for (int i = 0; i < INT8_TOGETHER; i++) words[i] = bits_of(int8_limited_real(e, x[i]));
   STORE_16(GLOBAL(float, y) + at, words);
 }
 
@@ -170,20 +213,29 @@ DEVICE void int8_store(const int8_end_args_t* e, address_t y, index_t at, float 
 #endif
 }
 
-// The same of INT8_TOGETHER, at a multiple of their bytes.
-DEVICE void int8_store_all(const int8_end_args_t* e, address_t y, index_t at, const float* x) {
+// The same of INT8_TOGETHER, at a multiple of their bytes, from each of n places on; n is a
+// constant, up to INT8_PLACES.
+#define INT8_PLACES 4
+DEVICE void int8_store_places(const int8_end_args_t* e, address_t y, const index_t* at, int n,
+                              const float* x) {
 #if INT8_QUANTIZES
-  int32_t k[INT8_TOGETHER];
+  int32_t k[INT8_PLACES * INT8_TOGETHER];
+  int8_all_steps(e, x, n * INT8_TOGETHER, k);
   UNROLL
-  for (int i = 0; i < INT8_TOGETHER; i++) k[i] = int8_steps(e, x[i]);
-  const uint32_t words[1] = {INT8_PACK(k)};
-  STORE_4(GLOBAL(INT8_OUT, y) + at, words);
+  for (int i = 0; i < n; i++) {
+    const uint32_t words[1] = {INT8_PACK(k + i * INT8_TOGETHER)};
+    STORE_4(GLOBAL(INT8_OUT, y) + at[i], words);
 #if INT8_BOTH
-  int8_store_reals(e, e->real, at, x);
+    int8_store_reals(e, e->real, at[i], x + i * INT8_TOGETHER);
 #endif
+  }
 #else
-  int8_store_reals(e, y, at, x);
+  UNROLL
+  for (int i = 0; i < n; i++) int8_store_reals(e, y, at[i], x + i * INT8_TOGETHER);
 #endif
+}
+DEVICE void int8_store_all(const int8_end_args_t* e, address_t y, index_t at, const float* x) {
+  int8_store_places(e, y, &at, 1, x);
 }
 
 // fl32(sum) * factor + shift, each rounded.

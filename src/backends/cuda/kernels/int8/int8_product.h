@@ -34,7 +34,11 @@ DEVICE uint32_t find_start(const int8_product_args_t* a, const tile_t* t, int64_
   const int64_t of_all = t->matrix * a->step + column;
   uint32_t sum = 0;
   if (a->start) sum += GLOBAL(const uint32_t, a->start)[of_all];
+#if ZERO_READ
   if (a->due) sum -= (uint32_t)zero_x * GLOBAL(const uint32_t, a->due)[of_all];
+#else
+  (void)zero_x;
+#endif
   return sum;
 }
 
