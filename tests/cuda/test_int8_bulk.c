@@ -8,6 +8,13 @@ static const char* const kernels[] = {"int8_mma/64x64",   "int8_bulk/64x32",   "
                                       "int8_bulk/128x96", "int8_bulk/128x128", "int8_bulk/128x192",
                                       "int8_bulk/128x256"};
 enum { N_KERNELS = sizeof kernels / sizeof *kernels };
+// Blocks that share out the terms of a tile.
+static const char* const shared[] = {
+    "int8_mma/64x64",      "int8_bulk/64x32x2",  "int8_bulk/64x64x4",  "int8_bulk/64x32x8",
+    "int8_bulk/128x64x2",  "int8_bulk/64x128x4", "int8_bulk/64x64x8",  "int8_bulk/64x64x2",
+    "int8_bulk/128x128x4", "int8_bulk/64x32x4",  "int8_bulk/128x64x4", "int8_bulk/64x128x8",
+    "int8_bulk/128x128x2", "int8_bulk/64x128x2", "int8_bulk/128x128x8"};
+enum { N_SHARED = sizeof shared / sizeof *shared };
 
 #define NODES(name, inputs, constants, nodes) \
   { name, 21, inputs, constants, nodes, "y" }
@@ -105,26 +112,65 @@ static const graph_case_t rows[] = {
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
+// Of eight steps or more: not equally many for each block; rows that end in another block's part,
+// a last tile of few rows; steps that begin within a row of windows; columns that are not stored
+// together; zero points that are read; what follows sums.
+static const graph_case_t long_rows[] = {
+    QMATMUL("int8", "-5", "int8", "0", "uint8", "70", "1408", "76"),
+    QCONV("3x3 of nine steps", "uint8", "2,128,6,9", "0", "128,3,3", "40", " | pads=1,1,1,1"),
+    NODES("sums alone, an odd number a row", {"x int8[67,1104]"},
+          LIST("xz int8[] -3", "w int8[1104,71]"), {"MatMulInteger p x w xz -> y"}),
+    NODES("a zero point that is read", LIST("x uint8[130,1040]", "xz uint8[]"),
+          {"w int8[1040,104]"}, {"MatMulInteger p x w xz -> y"}),
+    QCONV("5x3 with dilations", "int8", "1,256,13,11", "0", "256,5,3", "32",
+          " | pads=4,1,4,3 dilations=2,2"),
+    QCONV("strides and steps of half a line", "uint8", "2,192,10,9", "0", "192,3,3", "24",
+          " | pads=1,0,1,2 strides=2,1"),
+    BETWEEN("a residual and ReLU", LIST("x int8[2,64,9,8]", "r int8[2,72,9,8]"),
+            LIST("w int8[72,64,3,3]", CHANNELS("72"), "b float[72]"),
+            "Conv c xf wf b -> h | pads=1,1,1,1", "DequantizeLinear dr r rs rz -> rf",
+            "Add a h rf -> g", "Relu u g -> v", "QuantizeLinear q v ys yz -> y"),
+    BETWEEN("functions and odd columns", LIST("x int8[1,128,5,7]", "r int8[1,37,5,7]"),
+            LIST("w int8[37,128,3,3]", CHANNELS("37")), "Conv c xf wf -> h | pads=1,1,1,1",
+            "HardSwish f h -> k", "DequantizeLinear dr r rs rz -> rf", "Add a k rf -> g",
+            "Clip m g -> v", "QuantizeLinear q v ys yz -> y"),
+    BETWEEN("floats", {"x int8[2,64,6,7]"},
+            LIST("w int8[40,64,3,3]", CHANNELS("40"), "b float[40]"),
+            "Conv c xf wf b -> h | pads=1,1,1,1", "Relu u h -> y"),
+};
+enum { N_LONG_ROWS = sizeof long_rows / sizeof *long_rows };
+
+// A row by the first of the kernels and every step-th of the others, and the next row by those
+// after them.
+static void compare(const graph_case_t* row, size_t i, const char* const* by, size_t n,
+                    size_t step) {
+  assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
+  assay_model_t* m = graph_case_model(row, in);
+  uint64_t random = i;
+  tactic_run_t want;
+  print_message("%s\n", row->name);
+  for (size_t k = 0; in[k]; k++) int8_case_fill(in[k], &random);
+  forced_case_run(m, "emu", NULL, in, &want);
+  forced_case_compare(row->name, &want, m, "cuda", by[0], in);
+  for (size_t k = 1 + i % step; k < n; k += step)
+    forced_case_compare(row->name, &want, m, "cuda", by[k], in);
+  tactic_case_release(&want);
+  graph_case_release(in);
+  assay_model_release(m);
+}
+
 // On a GPU all tiles run each row. Here, where each kernel takes seconds to compile and run, a row
-// has every fourth tile, and the next row others.
+// has every fourth tile.
 static void tiles_give_the_bits_of_the_definition(void** state) {
   const size_t step = getenv("ASSAY_TEST_GPU") ? 1 : 4;
   (void)state;
-  for (size_t i = 0; i < N_ROWS; i++) {
-    assay_tensor_t* in[GRAPH_CASE_ROWS] = {NULL};
-    assay_model_t* m = graph_case_model(&rows[i], in);
-    uint64_t random = i;
-    tactic_run_t want;
-    print_message("%s\n", rows[i].name);
-    for (size_t k = 0; in[k]; k++) int8_case_fill(in[k], &random);
-    forced_case_run(m, "emu", NULL, in, &want);
-    forced_case_compare(rows[i].name, &want, m, "cuda", kernels[0], in);
-    for (size_t k = 1 + i % step; k < N_KERNELS; k += step)
-      forced_case_compare(rows[i].name, &want, m, "cuda", kernels[k], in);
-    tactic_case_release(&want);
-    graph_case_release(in);
-    assay_model_release(m);
-  }
+  for (size_t i = 0; i < N_ROWS; i++) compare(&rows[i], i, kernels, N_KERNELS, step);
+}
+
+static void blocks_share_out_terms(void** state) {
+  const size_t step = getenv("ASSAY_TEST_GPU") ? 1 : 5;
+  (void)state;
+  for (size_t i = 0; i < N_LONG_ROWS; i++) compare(&long_rows[i], i, shared, N_SHARED, step);
 }
 
 // What the copy engine cannot bring, or not by whole steps; zero points that it does not know.
@@ -165,6 +211,7 @@ static void direct_is_left_out(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(tiles_give_the_bits_of_the_definition),
+                                     cmocka_unit_test(blocks_share_out_terms),
                                      cmocka_unit_test(others_are_left_to_others),
                                      cmocka_unit_test(direct_is_left_out)};
   product_case_platform();

@@ -139,6 +139,13 @@ static char* same_place(const fake_lane_t* lane, const run_t* r, const void* p) 
   return r->dynamic + ((const char*)p - lane->run->dynamic);
 }
 
+void lane_read_of(fake_lane_t* lane, int rank, const void* p, uint32_t* words, int n, int line) {
+  run_t* r = find_block(lane, rank, line);
+  const char* from = same_place(lane, r, p);
+  check_read_of(r, lane, from, (size_t)n * sizeof *words, line);
+  memcpy(words, from, (size_t)n * sizeof *words);
+}
+
 // Another block is to arrive there: now, or when its tile has come.
 static void note_shared(const fake_lane_t* lane, const run_t* r, barrier_t* b) {
   if (r == lane->run) return;

@@ -353,3 +353,25 @@ void check_access(run_t* r, int thread, const void* at, size_t bytes, access_kin
 void lane_access(fake_lane_t* lane, const void* p, size_t bytes, int is_write, const void* at) {
   check_access(lane->run, lane->thread, p, bytes, is_write ? IS_WRITE : IS_READ, at, 0);
 }
+
+// What is read was written before the last SYNC_CLUSTER_MEMORY, and is not written again before
+// another barrier (of the block: whether it is the cluster's is not seen).
+void check_read_of(run_t* r, fake_lane_t* lane, const char* p, size_t bytes, int line) {
+  struct history* s = r->dynamic_history;
+  const size_t offset = (size_t)(p - r->dynamic);
+  if (p < r->dynamic || offset + bytes > (size_t)r->launch->dynamic_bytes || offset % bytes)
+    fail_lane(lane->run, ILLEGAL_ADDRESS,
+              "line %d: thread %d reads %zu bytes at byte %lld of another block's shared memory",
+              line, lane->thread, bytes, (long long)(p - r->dynamic));
+  for (size_t i = offset; i < offset + bytes; i++) {
+    const uint64_t w = atomic_load_explicit(&s->written[i], memory_order_relaxed);
+    const uint64_t now = cell_now(r, lane->thread, true);
+    const uint64_t age = bits(r->block_epoch - bits(w, BLOCK_AT, BLOCK_BITS), 0, BLOCK_BITS);
+    if (w && age <= r->block_epoch - r->memory_epoch)
+      fail_lane(lane->run, LAUNCH_FAILED,
+                "line %d: a race: thread %d reads shared memory of block %d of the cluster, which "
+                "thread %u there wrote with no SYNC_CLUSTER_MEMORY in between",
+                line, lane->thread, r->rank, (unsigned)bits(w, THREAD_AT, THREAD_BITS));
+    atomic_store_explicit(&s->read[i], now | (uint64_t)BY_GROUPS << HOW_AT, memory_order_relaxed);
+  }
+}

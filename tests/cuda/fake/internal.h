@@ -287,6 +287,8 @@ typedef struct fake_run {
   struct fake_run* const* cluster;  // the blocks that run together, this one among them
   int n_cluster, rank;
   uint32_t cluster_epoch;
+  uint32_t memory_epoch;         // the block's behind the last barrier that orders memory
+  bool orders_memory;            // the cluster's barrier that it is at
   bool ended, at_cluster, idle;  // idle: all that its lanes did was to look at barriers
   int resumed;                   // lanes, in this round
   char* dynamic;
@@ -366,6 +368,7 @@ void lane_arrive_in(fake_lane_t* lane, void* barrier, int rank, int line);
 int lane_try_barrier(fake_lane_t* lane, void* barrier, int parity, int line);
 void lane_bulk(fake_lane_t* lane, void* shared, const void* map, const int* coordinates, int n,
                unsigned blocks, void* barrier, int line);
+void lane_read_of(fake_lane_t* lane, int rank, const void* p, uint32_t* words, int n, int line);
 // The block ends: whether another one of its cluster may yet arrive at a barrier of its.
 bool is_arrived_at(const run_t* r);
 
@@ -390,6 +393,8 @@ void clear_history(struct history* s);
 void lane_access(fake_lane_t* lane, const void* p, size_t bytes, int is_write, const void* at);
 void check_access(run_t* r, int thread, const void* p, size_t bytes, access_kind_t kind,
                   const void* at, int line);
+// The same where a lane of another block of the cluster reads a run's shared memory.
+void check_read_of(run_t* r, fake_lane_t* lane, const char* p, size_t bytes, int line);
 void start_checks(void);  // of a launch, by the thread of its stream
 // The host has waited for all launches of a stream so far.
 void checks_waited_for(pthread_t stream);

@@ -17,7 +17,10 @@ static void* lane_global(fake_lane_t* lane, uint64_t address, int line) {
 
 static void lane_sync(fake_lane_t* lane, int line) { rest(lane->run, AT_BLOCK, 0, line); }
 
-static void lane_sync_cluster(fake_lane_t* lane, int line) { rest(lane->run, AT_CLUSTER, 0, line); }
+static void lane_sync_cluster(fake_lane_t* lane, int memory, int line) {
+  lane->run->orders_memory = memory != 0;
+  rest(lane->run, AT_CLUSTER, 0, line);
+}
 
 static void lane_sync_group(fake_lane_t* lane, int threads, int line) {
   run_t* r = lane->run;
@@ -157,6 +160,7 @@ const fake_engine_t fake_engine_of_lanes = {.global = lane_global,
                                             .arrive = lane_arrive,
                                             .arrive_in = lane_arrive_in,
                                             .try_barrier = lane_try_barrier,
+                                            .read_of = lane_read_of,
                                             .bulk = lane_bulk,
                                             .wait_for_inputs = lane_wait_for_inputs,
                                             .access = lane_access,

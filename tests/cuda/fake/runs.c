@@ -347,6 +347,7 @@ static void begin_block(run_t* r, int64_t block) {
   r->random = seed_of((uint32_t)block, (uint32_t)l->threads);
   r->block_epoch++;
   r->cluster_epoch = 0;
+  r->memory_epoch = r->block_epoch;
   r->any_waited = r->ended = r->at_cluster = false;
   r->n_barriers = r->n_bulks = r->tries = r->group = 0;
   if (!prepare_shared(r)) {
@@ -420,6 +421,7 @@ static void release_cluster(run_t* const* blocks, int n) {
   for (int i = 0; i < n; i++) {
     blocks[i]->cluster_epoch++;
     blocks[i]->at_cluster = false;
+    if (blocks[i]->orders_memory) blocks[i]->memory_epoch = ++blocks[i]->block_epoch;
     release_block(blocks[i]);
   }
 }

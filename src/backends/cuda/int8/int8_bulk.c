@@ -1,17 +1,28 @@
 // Products on 8-bit integers on tensor cores by wgmma whose tiles the copy engine brings
-// (kernels/int8/int8_bulk.cu): a block a tile. sm_90; one matrix of constant weights, whose
+// (kernels/int8/int8_bulk.cu): a block a tile, or a cluster of blocks that share out its terms,
+// whose sums have the same bits in any order. sm_90; one matrix of constant weights, whose
 // differences to their zero points are bytes; of convolutions with two axes those whose channels
 // are whole steps, of 128 or 64 terms, and those of few channels, whose windows are gathered
 // (gather.h). The engine brings zeros where windows reach out of the image, so that there x's zero
 // point has to be 0.
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "backends/cuda/int8/product.h"
 
-// Groups of four warps have 64 rows each.
-static const cuda_tile_t shapes[] = {{64, 32, 1, 1},   {64, 64, 1, 1},   {64, 96, 1, 1},
-                                     {64, 128, 1, 1},  {128, 64, 2, 1},  {128, 96, 2, 1},
-                                     {128, 128, 2, 1}, {128, 192, 2, 1}, {128, 256, 2, 1}};
+// Groups of four warps have 64 rows each. split: blocks that share out the terms.
+typedef struct shape {
+  cuda_tile_t tile;
+  int split;
+} shape_t;
+static const shape_t shapes[] = {
+    {{64, 32, 1, 1}, 1},   {{64, 64, 1, 1}, 1},   {{64, 96, 1, 1}, 1},   {{64, 128, 1, 1}, 1},
+    {{128, 64, 2, 1}, 1},  {{128, 96, 2, 1}, 1},  {{128, 128, 2, 1}, 1}, {{128, 192, 2, 1}, 1},
+    {{128, 256, 2, 1}, 1}, {{64, 32, 1, 1}, 2},   {{64, 32, 1, 1}, 4},   {{64, 32, 1, 1}, 8},
+    {{64, 64, 1, 1}, 2},   {{64, 64, 1, 1}, 4},   {{64, 64, 1, 1}, 8},   {{64, 128, 1, 1}, 2},
+    {{64, 128, 1, 1}, 4},  {{64, 128, 1, 1}, 8},  {{128, 64, 2, 1}, 2},  {{128, 64, 2, 1}, 4},
+    {{128, 128, 2, 1}, 2}, {{128, 128, 2, 1}, 4}, {{128, 128, 2, 1}, 8}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes, CAPABILITY = 90 };
 
 // ---- reading ------------------------------------------------------------------------------------
@@ -67,15 +78,53 @@ static int64_t steps_of(const cuda_product_t* p) {
   return (p->args.k + terms - 1) / terms;
 }
 
-// Besides products, what becomes of each sum takes some instructions.
-static double predict(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s) {
-  enum { INSTRUCTIONS = 24, LANES = 128 };  // of a sum; of a multiprocessor
-  const int64_t blocks = cuda_tile_blocks(&p->args, s);
+static int64_t count_blocks(const cuda_product_t* p, const shape_t* s) {
+  return s->split * cuda_tile_blocks(&p->args, &s->tile);
+}
+
+// Steps of the block that has the most.
+static int64_t steps_of_block(const cuda_product_t* p, const shape_t* s) {
+  return (steps_of(p) + s->split - 1) / s->split;
+}
+
+// Besides products, what becomes of each sum takes some instructions. Blocks that share out the
+// terms wait for each other twice, and read the others' sums.
+static double predict(const cuda_own_t* own, const cuda_product_t* p, const shape_t* s) {
+  enum {
+    INSTRUCTIONS = 24,
+    LANES = 128,
+    READ = 24
+  };  // of a sum; of a multiprocessor; bytes a clock
+  const cuda_tile_t* t = &s->tile;
+  const int64_t blocks = count_blocks(p, s);
   const double waves = ceil((double)blocks / own->properties.multiprocessors);
-  const double ends = INSTRUCTIONS * s->rows * (double)s->columns / (LANES * 1700);
+  const double sums = t->rows * (double)t->columns / s->split;
+  const double ends = INSTRUCTIONS * sums / (LANES * 1700);
+  const double parts = s->split > 1 ? 0.8 + (s->split - 1) * 4 * sums / (READ * 1700.0) : 0;
   return 1.3 + cuda_bulk_gather_us(p) +
-         waves * (0.5 + ends +
-                  (double)steps_of(p) * cuda_bulk_step_us(own, s, find_terms(p), blocks, 1));
+         waves *
+             (0.5 + ends + parts +
+              (double)steps_of_block(p, s) * cuda_bulk_step_us(own, t, find_terms(p), blocks, 1));
+}
+
+// Each block has steps; grids have numbers of 31 bits.
+static bool suits(const cuda_product_t* p, const shape_t* s) {
+  return count_blocks(p, s) <= INT32_MAX && (s->split == 1 || steps_of(p) >= s->split);
+}
+
+// "ROWSxCOLUMNS", and the blocks that share it where they are several.
+static void name_shape(const shape_t* s, char* to) {
+  const int n = snprintf(to, ASSAY_VARIANT_BYTES, "%dx%d", s->tile.rows, s->tile.columns);
+  if (s->split > 1) snprintf(to + n, (size_t)(ASSAY_VARIANT_BYTES - n), "x%d", s->split);
+}
+
+static const shape_t* find_shape(const cuda_product_t* p, const assay_variant_t* v) {
+  char name[ASSAY_VARIANT_BYTES];
+  for (int i = 0; i < N_SHAPES; i++) {
+    name_shape(&shapes[i], name);
+    if (strcmp(name, v->name) == 0) return suits(p, &shapes[i]) ? &shapes[i] : NULL;
+  }
+  return NULL;
 }
 
 // ---- kernels ------------------------------------------------------------------------------------
@@ -87,8 +136,13 @@ static assay_status_t variants(const assay_sized_layer_t* l, assay_variant_t* ou
   *out_n = 0;
   ASSAY_TRY(cuda_int8_open(l, &p, &ok));
   if (!ok) return NULL;
-  if (read(l, &p, &b))
-    cuda_tile_variants(l, &b.as, shapes, N_SHAPES, "integers", predict, out, out_n);
+  const bool fits = read(l, &p, &b);
+  for (int i = 0; fits && i < N_SHAPES; i++) {
+    if (!suits(&b.as, &shapes[i])) continue;
+    assay_variant_t* v = &out[(*out_n)++];
+    *v = (assay_variant_t){.numerics = "integers", .predicted = predict(l->own, &b.as, &shapes[i])};
+    name_shape(&shapes[i], v->name);
+  }
   cuda_int8_close(&p);
   return NULL;
 }
@@ -115,29 +169,38 @@ static void set_tile(const product_args_t* a, const cuda_tile_t* s, bulk_layer_t
                                    .height = s->columns};
 }
 
-static assay_status_t make_of(const assay_sized_layer_t* l, cuda_int8_t* p, const cuda_tile_t* s,
+// Of a block: those of sums that several have need no room for another block beside it.
+static int find_stages(const cuda_own_t* own, const cuda_product_t* p, const shape_t* s,
+                       int step_bytes) {
+  const bool alone = count_blocks(p, s) <= own->properties.multiprocessors;
+  return cuda_bulk_block_stages(own, &s->tile, alone, steps_of_block(p, s), step_bytes);
+}
+
+static assay_status_t make_of(const assay_sized_layer_t* l, cuda_int8_t* p, const shape_t* s,
                               bulk_layer_t* b, assay_kernel_t** out) {
   const cuda_own_t* own = cuda_own_of(l);
-  const int step_bytes = (s->rows + s->columns) * b->terms;
-  const int stages = cuda_bulk_block_stages(own, s, cuda_bulk_is_alone(own, &b->as, s),
-                                            steps_of(&b->as), step_bytes);
+  const cuda_tile_t* t = &s->tile;
+  const int step_bytes = (t->rows + t->columns) * b->terms;
+  const int stages = find_stages(own, &b->as, s, step_bytes);
   const int shared = cuda_bulk_block_bytes(stages, step_bytes);
   int8_product_args_t args = {.product = p->p.args, .zero_x = p->job.zero_x};
   assay_str_t options = {0};
   if (shared > own->properties.shared_bytes) return NULL;
   ASSAY_TRY(bring_weights(p, b, &args));
   if (b->as.gather.args.rows) ASSAY_TRY(cuda_gather_load(own, &b->as));
-  set_tile(&args.product, s, b);
+  set_tile(&args.product, t, b);
   p->p = b->as;
-  assay_str_printf(&options, "-DBM=%d -DBN=%d -DBK=%d -DSTAGES=%d -DDOWN_FIRST=%d", s->rows,
-                   s->columns, b->terms, stages, cuda_bulk_is_down_first(&b->as));
+  assay_str_printf(&options, "-DBM=%d -DBN=%d -DBK=%d -DSTAGES=%d -DDOWN_FIRST=%d", t->rows,
+                   t->columns, b->terms, stages, cuda_bulk_is_down_first(&b->as));
+  if (s->split > 1) assay_str_printf(&options, " -DSPLIT=%d", s->split);
   const cuda_source_t source = {.file = "int8_bulk.cu",
                                 .kernel = "int8_bulk",
                                 .options = assay_str_get(&options),
                                 .shared_bytes = shared};
-  const cuda_grid_t grid = {.blocks = cuda_tile_blocks(&b->as.args, s),
-                            .threads = cuda_bulk_block_threads(s),
+  const cuda_grid_t grid = {.blocks = count_blocks(&b->as, s),
+                            .threads = cuda_bulk_block_threads(t),
                             .dependent = true,
+                            .cluster = s->split > 1 ? s->split : 0,
                             .shared_bytes = shared};
   assay_status_t st = assay_str_status(&options);
   if (!st) st = cuda_int8_kernel(l, p, &args, &b->bulk, &source, &grid, out);
@@ -153,7 +216,7 @@ assay_status_t cuda_int8_make_bulk(const assay_sized_layer_t* l, const assay_var
   ASSAY_TRY(cuda_int8_open(l, &p, &ok));
   if (!ok) return NULL;
   p.joined = joined;
-  const cuda_tile_t* s = read(l, &p, &b) ? cuda_tile_find(&b.as, shapes, N_SHAPES, v) : NULL;
+  const shape_t* s = read(l, &p, &b) ? find_shape(&b.as, v) : NULL;
   assay_status_t st = s ? make_of(l, &p, s, &b, out) : NULL;
   cuda_int8_close(&p);
   return st;

@@ -71,13 +71,18 @@ DEVICE uint32_t cluster_rank(void) {
   type* name = (type*)shared_bytes
 #define SYNC() __syncthreads()
 // All threads of all blocks of a cluster have begun, and barriers that they made (BARRIERS_MADE)
-// are there for all of them. It orders no other memory.
+// are there for all of them. It orders no other memory: SYNC_CLUSTER_MEMORY does, so that what was
+// stored into shared memory before is there for other blocks, and what was read there has been.
 #if __CUDA_ARCH__ >= 900
 #define SYNC_CLUSTER()                                                                            \
   asm volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;" :: \
                    : "memory")
+#define SYNC_CLUSTER_MEMORY()                                                                     \
+  asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" :: \
+                   : "memory")
 #else
 #define SYNC_CLUSTER() __syncthreads()
+#define SYNC_CLUSTER_MEMORY() __syncthreads()
 #endif
 // The same of a group of so many threads, a constant, as they are numbered: all groups of a kernel
 // are as large, 128 or 256, and those that meet are whole.
@@ -524,6 +529,23 @@ DEVICE void hold_integers(int32_t* d, int n) {
 }
 // In the shared memory of a block, from 0 on.
 DEVICE uint32_t shared_address(const void* p) { return (uint32_t)__cvta_generic_to_shared(p); }
+
+// 16 bytes of shared memory that another block of the cluster has at the same place.
+#if __CUDA_ARCH__ >= 900
+DEVICE void READ_16_OF(uint32_t rank, const void* p, uint32_t* words) {
+  asm volatile(
+      "{.reg .b32 there; mapa.shared::cluster.u32 there, %4, %5; "
+      "ld.shared::cluster.v4.b32 {%0, %1, %2, %3}, [there];}"
+      : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+      : "r"(shared_address(p)), "r"(rank)
+      : "memory");
+}
+#else
+DEVICE void READ_16_OF(uint32_t rank, const void* p, uint32_t* words) {
+  (void)rank;
+  READ_16(p, words);
+}
+#endif
 
 // ---- copies into shared memory behind the thread's back -----------------------------------------
 

@@ -61,7 +61,8 @@ typedef enum fake_warp_op {
 typedef struct fake_engine {
   void* (*global)(fake_lane_t* lane, uint64_t address, int line);
   void (*sync)(fake_lane_t* lane, int line);
-  void (*sync_cluster)(fake_lane_t* lane, int line);
+  // memory: whether it orders what is stored into shared memory, and read there.
+  void (*sync_cluster)(fake_lane_t* lane, int memory, int line);
   void (*sync_group)(fake_lane_t* lane, int threads, int line);
   void (*sync_warp)(fake_lane_t* lane, int line);
   // `other`: a lane, a mask or a distance. bytes: 4 or 8
@@ -95,6 +96,8 @@ typedef struct fake_engine {
   void (*arrive)(fake_lane_t* lane, void* barrier, int bytes, int line);
   void (*arrive_in)(fake_lane_t* lane, void* barrier, int rank, int line);
   int (*try_barrier)(fake_lane_t* lane, void* barrier, int parity, int line);
+  // Words of dynamic shared memory at the same place of another block of the cluster.
+  void (*read_of)(fake_lane_t* lane, int rank, const void* p, uint32_t* words, int n, int line);
   void (*bulk)(fake_lane_t* lane, void* shared, const void* map, const int* coordinates, int n,
                unsigned blocks, void* barrier, int line);
   void (*wait_for_inputs)(fake_lane_t* lane);

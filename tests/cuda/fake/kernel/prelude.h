@@ -54,7 +54,8 @@ extern __attribute__((alias("fake_engine"), visibility("hidden"))) fake_engine_t
 #define SHARED static __attribute__((section("shared.memory")))
 #define DYNAMIC(type, name) type* name = (type*)FAKE_LANE->dynamic
 #define SYNC() fake_engine.sync(FAKE_LANE, __LINE__)
-#define SYNC_CLUSTER() fake_engine.sync_cluster(FAKE_LANE, __LINE__)
+#define SYNC_CLUSTER() fake_engine.sync_cluster(FAKE_LANE, 0, __LINE__)
+#define SYNC_CLUSTER_MEMORY() fake_engine.sync_cluster(FAKE_LANE, 1, __LINE__)
 #define MORE_REGISTERS(n) ((void)(n))
 #define FEWER_REGISTERS(n) ((void)(n))
 #define SYNC_GROUP(threads) fake_engine.sync_group(FAKE_LANE, threads, __LINE__)
@@ -123,6 +124,8 @@ DEVICE void fake_align(const void* p, uintptr_t bytes, int line) {
 #define STORE_16(p, words) FAKE_WORDS(p, words, p, 16)
 #define STORE_8(p, words) FAKE_WORDS(p, words, p, 8)
 #define STORE_4(p, words) FAKE_WORDS(p, words, p, 4)
+#define READ_16_OF(rank, p, words) \
+  fake_engine.read_of(FAKE_LANE, (int)(rank), p, words, 4, __LINE__)
 
 // ---- atomics: relaxed, as a GPU's ---------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 // Products on 8-bit integers by wgmma (sm_90a) whose operands the copy engine brings: a block a
-// tile (product_block.h), with sums that are exact modulo 2^32.
+// tile (product_block.h), with sums that are exact modulo 2^32. So blocks of a cluster may share out
+// the terms of a tile (SPLIT), where there are few tiles: each ends some rows, of the sums of all.
 //
 // The weights are constants less their zero points, as signed bytes, terms side by side. What x's
 // zero point makes of a sum is known before (`start`), or is taken off of it (`due`); where windows
@@ -26,10 +27,14 @@
 
 KERNEL_OF_BLOCKS(int8_bulk, int8_bulk_args_t, N_THREADS, TOGETHER_BLOCKS) {
 #if HAS_WGMMA
-  const tile_t t = find_only_tile(&a.of.product, (uint32_t)BLOCK, BM, BN);
+  const tile_t t = find_only_tile(&a.of.product, (uint32_t)BLOCK / SPLIT, BM, BN);
+  columns_t c = find_columns(&a.of, &t);
   const uint32_t* sums = (const uint32_t*)multiply_tile(&a.x, &a.w, &a.of.product, &t);
   WAIT_FOR_INPUTS();
-  finish_rows(&a.of, &t, find_zero(&a.of), sums);
+  finish_rows(&a.of, &t, &c, find_zero(&a.of), sums);
+#if SPLIT > 1
+  SYNC_CLUSTER_MEMORY();  // others read its sums until here
+#endif
 #else  // it compiles, and must not run
   (void)a;
 #endif

@@ -239,5 +239,6 @@ LARGE_KERNEL(int8_mma, int8_product_args_t, N_THREADS) {
     stages[SUM_AT(row, column)] = exact(&a, at, zero_x, &sums, i, j, r);
   }
   SYNC();
-  finish_rows(&a, &t, zero_x, stages);
+  columns_t c = find_columns(&a, &t);
+  finish_rows(&a, &t, &c, zero_x, stages);
 }

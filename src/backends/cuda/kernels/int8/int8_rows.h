@@ -1,127 +1,206 @@
 // What becomes of a tile's sums on 8-bit integers, which lie in shared memory. Options: those of
-// int8_product.h; the kernel says BM x BN, the tile; N_THREADS, which all finish it; and
-// SUM_AT(row, column), the place of a sum, INT8_TOGETHER of which lie side by side at a multiple of
-// 16 bytes.
+// int8_product.h; the kernel says BM x BN, the tile; N_THREADS, which all finish it; SUM_AT(row,
+// column), the place of a sum, INT8_TOGETHER of which lie side by side at a multiple of 16 bytes;
+// and SPLIT, the blocks of a cluster whose sums it is the sum of, where they are several.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_INT8_ROWS_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_INT8_ROWS_H_
 
 #include "int8_product.h"
 
-// So many rows' operands are on their way at once. A function behind sums is long, and is there
-// once.
+#ifndef SPLIT
+#define SPLIT 1
+#endif
+#define FINISH_ROWS (BM / SPLIT)  // of a block
+
+// Threads that have the rows' sums of all columns, and rows that they have at once: a power of 2,
+// so that each thread has as many.
+#define ROW_THREADS (BN / INT8_TOGETHER)
+#define ROWS_FITTING (N_THREADS / ROW_THREADS)
+#define ROWS_AT_ONCE         \
+  (ROWS_FITTING >= 32   ? 32 \
+   : ROWS_FITTING >= 16 ? 16 \
+   : ROWS_FITTING >= 8  ? 8  \
+   : ROWS_FITTING >= 4  ? 4  \
+   : ROWS_FITTING >= 2  ? 2  \
+                        : 1)
+// So many rows of a thread are on their way at once: else all that a row takes waits for itself
+// where few warps have a tile. A function behind sums is long, and is there once.
 #if END && defined(INT8_HAS_STEPS)
 #define ROWS_ON_THEIR_WAY 1
 #else
-#define ROWS_ON_THEIR_WAY 4
+#define ROWS_ON_THEIR_WAY \
+  (FINISH_ROWS >= 4 * ROWS_AT_ONCE ? 4 : FINISH_ROWS >= 2 * ROWS_AT_ONCE ? 2 : 1)
 #endif
-
-// INT8_TOGETHER columns of a tile, whose numbers a thread keeps for its rows.
-typedef struct columns {
-  int64_t at;     // the first one
-  int n;          // of them that are there
-  bool together;  // all are, and whatever belongs to them is read and stored at once
-  uint32_t start[INT8_TOGETHER];
-#if END
-  float factor[INT8_TOGETHER], shift[INT8_TOGETHER];
-#endif
-} columns_t;
-
-DEVICE columns_t find_columns(const int8_product_args_t* a, const tile_t* t, int64_t column,
-                              int32_t zero_x) {
-  enum { STORED = 16 };  // bytes
-  const product_args_t* p = &a->product;
-  const int64_t left = p->n - column;
-  columns_t c;
-  c.at = column;
-  c.n = left < 0 ? 0 : left < INT8_TOGETHER ? (int)left : INT8_TOGETHER;
-  c.together = left >= INT8_TOGETHER && (p->y_row | t->y) % INT8_TOGETHER == 0;
-#if END
-  c.together &= int8_is_aligned(&a->end, p->y);
-#else
-  c.together &= p->y % STORED == 0;
-#endif
-  UNROLL
-  for (int i = 0; i < INT8_TOGETHER; i++) {
-    const bool there = i < c.n;
-    c.start[i] = there ? find_start(a, t, column + i, zero_x) : 0;
-#if END
-    const int64_t channel = t->matrix * p->bias_step + column + i;
-    c.factor[i] = there ? GLOBAL(const float, a->end.factor)[channel] : 0;
-    c.shift[i] = there ? GLOBAL(const float, a->end.shift)[channel] : 0;
-#endif
-  }
-  return c;
-}
-
-// The rest is of columns that are together.
-DEVICE int64_t place_of(const int8_product_args_t* a, const tile_t* t, const columns_t* c,
-                        int row) {
-  return t->y + (t->row + row) * a->product.y_row + c->at;
-}
 
 #if !END
+typedef int64_t index_t;
 typedef struct int8_words {
   uint32_t none;
 } int8_words_t;
 #endif
-// What belongs to a row besides its sums.
-DEVICE void read_row(const int8_product_args_t* a, const tile_t* t, const columns_t* c, int row,
-                     int8_words_t* words) {
-#if END
-  int8_read((index_t)place_of(a, t, c, row), &a->end, words);
-#else
-  (void)a, (void)t, (void)c, (void)row;
-  words->none = 0;
-#endif
-}
 
-// As finish_integer.
-DEVICE void finish_row(const int8_product_args_t* a, const tile_t* t, const columns_t* c, int row,
-                       const uint32_t* from, const int8_words_t* words) {
-  const product_args_t* p = &a->product;
-  const int64_t at = place_of(a, t, c, row);
-  uint32_t sums[INT8_TOGETHER];
-  READ_16(from, sums);
-  UNROLL
-  for (int i = 0; i < INT8_TOGETHER; i++) sums[i] += c->start[i];
+// INT8_TOGETHER columns of a tile, whose numbers a thread keeps for its rows.
+typedef struct columns {
+  int first, n;  // in the tile; how many of them are there
+  uint32_t start[INT8_TOGETHER];
 #if END
-  const index_t channel = (index_t)(t->matrix * p->bias_step + c->at);
-  float f[INT8_TOGETHER];
-  UNROLL
-  for (int i = 0; i < INT8_TOGETHER; i++)
-    f[i] = (float)(int32_t)sums[i] * c->factor[i] + c->shift[i];
-  int8_finish_all(f, words, (index_t)at, channel, &a->end, p->y);
-#else
-  (void)words;
-  STORE_16(GLOBAL(uint32_t, p->y) + at, sums);
+  uint32_t factor[INT8_TOGETHER], shift[INT8_TOGETHER];  // bits
 #endif
-}
+} columns_t;
 
-DEVICE void finish_rows(const int8_product_args_t* a, const tile_t* t, int32_t zero_x,
-                        const uint32_t* sums) {
-  // A thread has the same columns of several rows.
-  const int threads = BN / INT8_TOGETHER, rows = N_THREADS / threads;
-  const int first = THREAD / threads, across = THREAD % threads * INT8_TOGETHER;
-  const int limit = a->product.m - t->row < BM ? (int)(a->product.m - t->row) : BM;
-  if (first >= rows || t->column + across >= a->product.n) return;
-  const columns_t c = find_columns(a, t, t->column + across, zero_x);
-  if (!c.together) {
-    ROLLED
-    for (int row = first; row < limit; row += rows)
-      ROLLED for (int i = 0; i < c.n; i++)
-          finish_integer(a, t, t->row + row, c.at + i, zero_x, sums[SUM_AT(row, across + i)]);
+// The numbers of n of INT8_TOGETHER columns; 0 of others, and where there are none.
+DEVICE void read_numbers(address_t from, int64_t at, int n, uint32_t* to) {
+  const uint32_t* p = GLOBAL(const uint32_t, from) + (from ? at : 0);
+  if (from && n == INT8_TOGETHER && (from + (address_t)at * sizeof *p) % 16 == 0) {
+    READ_16(p, to);
     return;
   }
+  UNROLL
+  for (int i = 0; i < INT8_TOGETHER; i++) to[i] = from && i < n ? p[i] : 0;
+}
+
+// All that is constant, so that it is there before the sums are.
+DEVICE columns_t find_columns(const int8_product_args_t* a, const tile_t* t) {
+  const product_args_t* p = &a->product;
+  columns_t c;
+  c.first = THREAD % ROW_THREADS * INT8_TOGETHER;
+  const int64_t column = t->column + c.first, left = p->n - column;
+  c.n = left < 0 ? 0 : left < INT8_TOGETHER ? (int)left : INT8_TOGETHER;
+  read_numbers(a->start, t->matrix * a->step + column, c.n, c.start);
+#if END
+  const int64_t channel = t->matrix * p->bias_step + column;
+  read_numbers(a->end.factor, channel, c.n, c.factor);
+  read_numbers(a->end.shift, channel, c.n, c.shift);
+#endif
+  return c;
+}
+
+// Takes off what is due for x's zero point where that is read.
+DEVICE void take_due(const int8_product_args_t* a, const tile_t* t, int32_t zero_x, columns_t* c) {
+#if ZERO_READ
+  uint32_t due[INT8_TOGETHER];
+  read_numbers(a->due, t->matrix * a->step + t->column + c->first, c->n, due);
+  UNROLL
+  for (int i = 0; i < INT8_TOGETHER; i++) c->start[i] -= (uint32_t)zero_x * due[i];
+#else
+  (void)a, (void)t, (void)zero_x, (void)c;
+#endif
+}
+
+// Whether all columns are there, and whatever belongs to them is read and stored at once.
+DEVICE bool are_together(const int8_product_args_t* a, const tile_t* t, const columns_t* c) {
+  const product_args_t* p = &a->product;
+#if END
+  const bool aligned = int8_is_aligned(&a->end, p->y);
+#else
+  const bool aligned = p->y % 16 == 0;
+#endif
+  return aligned && c->n == INT8_TOGETHER && (p->y_row | t->y) % INT8_TOGETHER == 0;
+}
+
+// What belongs to places besides their sums.
+DEVICE void read_places(const int8_product_args_t* a, const index_t* at, int8_words_t* words) {
+  UNROLL
+  for (int i = 0; i < ROWS_ON_THEIR_WAY; i++) {
+#if END
+    int8_read(at[i], &a->end, &words[i]);
+#else
+    (void)a, (void)at;
+    words[i].none = 0;
+#endif
+  }
+}
+
+// Sums of INT8_TOGETHER columns.
+DEVICE void read_sums(const uint32_t* sums, int row, int column, uint32_t* to) {
+  const uint32_t* at = sums + SUM_AT(row, column);
+#if SPLIT > 1
+  uint32_t parts[SPLIT][INT8_TOGETHER];
+  UNROLL
+  for (uint32_t i = 0; i < SPLIT; i++) READ_16_OF(i, at, parts[i]);
+  UNROLL
+  for (int k = 0; k < INT8_TOGETHER; k++) {
+    to[k] = parts[0][k];
+    UNROLL
+    for (int i = 1; i < SPLIT; i++) to[k] += parts[i][k];
+  }
+#else
+  READ_16(at, to);
+#endif
+}
+
+// As finish_integer, of sums that lie together.
+DEVICE void finish_places(const int8_product_args_t* a, const tile_t* t, const columns_t* c,
+                          const uint32_t* sums, const int8_words_t* words, const index_t* at) {
+  const product_args_t* p = &a->product;
+#if END
+  const index_t channel = (index_t)(t->matrix * p->bias_step + t->column + c->first);
+  float f[ROWS_ON_THEIR_WAY * INT8_TOGETHER];
+  UNROLL
+  for (int i = 0; i < ROWS_ON_THEIR_WAY * INT8_TOGETHER; i++) {
+    const int k = i % INT8_TOGETHER;
+    f[i] = (float)(int32_t)(sums[i] + c->start[k]) * float_of(c->factor[k]) + float_of(c->shift[k]);
+  }
+  int8_finish_places(f, words, at, ROWS_ON_THEIR_WAY, channel, &a->end, p->y);
+#else
+  (void)t, (void)words;
+  UNROLL
+  for (int i = 0; i < ROWS_ON_THEIR_WAY; i++) {
+    uint32_t made[INT8_TOGETHER];
+    UNROLL
+    for (int k = 0; k < INT8_TOGETHER; k++) made[k] = sums[i * INT8_TOGETHER + k] + c->start[k];
+    STORE_16(GLOBAL(uint32_t, p->y) + at[i], made);
+  }
+#endif
+}
+
+DEVICE void finish_each(const int8_product_args_t* a, const tile_t* t, const columns_t* c,
+                        int32_t zero_x, const uint32_t* sums, int row, int limit) {
   ROLLED
-  for (int row = first; row < limit; row += rows * ROWS_ON_THEIR_WAY) {
+  for (; row < limit; row += ROWS_AT_ONCE) {
+    uint32_t read[INT8_TOGETHER];
+    read_sums(sums, row, c->first, read);
+    ROLLED
+    for (int i = 0; i < c->n; i++) {
+      uint32_t sum = read[0];
+      UNROLL
+      for (int k = 1; k < INT8_TOGETHER; k++) sum = k == i ? read[k] : sum;
+      finish_integer(a, t, t->row + row, t->column + c->first + i, zero_x, sum);
+    }
+  }
+}
+
+DEVICE void finish_rows(const int8_product_args_t* a, const tile_t* t, columns_t* c, int32_t zero_x,
+                        const uint32_t* sums) {
+  // A thread has the same columns of several rows.
+  const int begin = SPLIT > 1 ? (int)CLUSTER_RANK * FINISH_ROWS : 0, end = begin + FINISH_ROWS;
+  const int first = begin + THREAD / ROW_THREADS;
+  const int limit = a->product.m - t->row < end ? (int)(a->product.m - t->row) : end;
+  if (first >= begin + ROWS_AT_ONCE || c->n == 0) return;
+  if (!are_together(a, t, c)) {
+    finish_each(a, t, c, zero_x, sums, first, limit);
+    return;
+  }
+  take_due(a, t, zero_x, c);
+  const index_t step = (index_t)a->product.y_row;
+  const index_t from = (index_t)(t->y + t->row * a->product.y_row + t->column + c->first);
+  ROLLED
+  for (int row = first; row < limit; row += ROWS_AT_ONCE * ROWS_ON_THEIR_WAY) {
+    index_t at[ROWS_ON_THEIR_WAY];
     int8_words_t words[ROWS_ON_THEIR_WAY];
+    uint32_t read[ROWS_ON_THEIR_WAY * INT8_TOGETHER];
+    int of[ROWS_ON_THEIR_WAY];
+    // Behind the last row the first one comes again, and becomes what it did.
+    UNROLL
+    for (int i = 0; i < ROWS_ON_THEIR_WAY; i++) {
+      of[i] = row + i * ROWS_AT_ONCE < limit ? row + i * ROWS_AT_ONCE : row;
+      at[i] = from + (index_t)of[i] * step;
+    }
+    read_places(a, at, words);
     UNROLL
     for (int i = 0; i < ROWS_ON_THEIR_WAY; i++)
-      read_row(a, t, &c, row + i * rows < limit ? row + i * rows : row, &words[i]);
-    UNROLL
-    for (int i = 0; i < ROWS_ON_THEIR_WAY; i++)
-      if (row + i * rows < limit)
-        finish_row(a, t, &c, row + i * rows, sums + SUM_AT(row + i * rows, across), &words[i]);
+      read_sums(sums, of[i], c->first, read + i * INT8_TOGETHER);
+    finish_places(a, t, c, read, words, at);
   }
 }
 

@@ -9,8 +9,9 @@
 // column; W_CONSTANT 1: no layer before this one writes the weights. CONV 0: the left side is a
 // matrix; 1: windows of a convolution with two axes, whose channels are whole steps. The kernel
 // says READERS, the warps that multiply a stage, 64 rows of it four of them, and SHARING, the
-// blocks of a cluster that have the same columns, where there are any; and W_PARTS, how many
-// matrices, one after the other, have parts of the weights: then it multiplies by itself.
+// blocks of a cluster that have the same columns, where there are any; SPLIT, those that share out
+// the steps of one tile; and W_PARTS, how many matrices, one after the other, have parts of the
+// weights: then it multiplies by itself.
 //
 // Blocks that share ask for a part of the weights each, which comes to all of them: a stage has two
 // sides. It is full in a block where all parts have come, whoever asked; and free where the readers
@@ -49,6 +50,20 @@ typedef int32_t sum_t;
 
 #ifndef SHARING
 #define SHARING 1
+#endif
+#ifndef SPLIT
+#define SPLIT 1
+#endif
+#if SPLIT > 1
+// The first step of a block of the cluster; the next block's is behind its last one.
+DEVICE int find_first_step(const product_args_t* a, uint32_t rank) {
+  return ((int)a->k + BK - 1) / BK * (int)rank / SPLIT;
+}
+#define FIRST_STEP(a) find_first_step(a, CLUSTER_RANK)
+#define COUNT_STEPS(a) (find_first_step(a, CLUSTER_RANK + 1) - FIRST_STEP(a))
+#else
+#define FIRST_STEP(a) 0
+#define COUNT_STEPS(a) (((int)(a)->k + BK - 1) / BK)
 #endif
 // Columns of the weights that are asked for at once.
 #define W_PART (TURNED ? LINE : BN / SHARING)
@@ -145,6 +160,7 @@ DEVICE bool is_own_part(int part, int step) {
 
 DEVICE void ask_for_weights(const tensor_map_t* w, const product_args_t* a, const stages_t* s,
                             const tile_t* t, int steps, turn_t* turn) {
+  const int first = FIRST_STEP(a);
   (void)a;
   ROLLED
   for (int i = 0; i < steps; i++) {
@@ -153,7 +169,7 @@ DEVICE void ask_for_weights(const tensor_map_t* w, const product_args_t* a, cons
     for (int c = 0; c < W_PARTS * BN; c += W_PART)
       if (is_own_part(c / W_PART, i))
         ask_for_part(w, to + (uint32_t)c * STEP_BYTES, (int)t->column + c % BN + c / BN * (int)a->n,
-                     i * BK, full);
+                     (first + i) * BK, full);
     next_turn(turn);
   }
 }
@@ -162,7 +178,11 @@ DEVICE void ask_for_left(const tensor_map_t* x, const product_args_t* a, const s
                          const tile_t* t, int steps, turn_t* turn) {
 #if CONV
   windows_t w = find_windows(a, t);
+#if SPLIT > 1
+  skip_windows(a, FIRST_STEP(a) * BK, &w);
+#endif
 #else
+  const int first = FIRST_STEP(a);
   (void)a;
 #endif
   ROLLED
@@ -172,7 +192,7 @@ DEVICE void ask_for_left(const tensor_map_t* x, const product_args_t* a, const s
     ask_for_windows(x, &w, to, full);
     next_windows(a, &w);
 #else
-    bulk_tile(to, x, i * BK, (int)t->row, full);
+    bulk_tile(to, x, (first + i) * BK, (int)t->row, full);
 #endif
     next_turn(turn);
   }
