@@ -76,7 +76,6 @@ typedef struct int8_product_kernel {
   assay_kernel_t base;
   int x, w, zero;  // inputs; -1: none
   int8_product_args_t args;
-  const cuda_own_t* own;
   cuda_gather_t gather;
   bool has_maps;
   cuda_bulk_t bulk;
@@ -101,7 +100,7 @@ static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assa
   int8_product_args_t args = k->args;
   args.product.x = in[k->x];
   if (k->gather.args.rows) {
-    ASSAY_TRY(cuda_gather_enqueue(k->own, &k->gather, q, in[k->x], scratch));
+    ASSAY_TRY(cuda_gather_enqueue(&k->gather, q, in[k->x], scratch));
     args.product.x = scratch;
   }
   if (k->w >= 0) args.product.w = in[k->w];
@@ -179,7 +178,6 @@ assay_status_t cuda_int8_kernel(const assay_sized_layer_t* l, cuda_int8_t* p,
   k->base = (assay_kernel_t){.in_place = -1, .enqueue = enqueue, .destroy = destroy};
   k->args = *args;
   k->grid = *grid;
-  k->own = cuda_own_of(l);
   k->gather = p->p.gather;
   k->base.scratch = (size_t)(k->gather.args.rows * k->gather.args.pitch);
   k->has_maps = bulk != NULL;

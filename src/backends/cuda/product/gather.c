@@ -4,7 +4,7 @@
 #include "backends/cuda/product/constants.h"
 #include "backends/cuda/product/product.h"
 
-enum { THREADS = 256, PIECE_BYTES = 16 };
+enum { THREADS = 256, PIECE_BYTES = 16, MAX_IMAGE_BYTES = 40 << 10 };
 static const int64_t max_elements = (int64_t)1 << 27;  // 256 MB of 16 bits
 
 static int bytes_of(const cuda_product_t* p) {
@@ -35,7 +35,7 @@ bool cuda_gather_fits(const cuda_product_t* p) {
   bool fits = p->left == CUDA_LEFT_CONV && p->w < 0 && a->matrices == 1 &&
               a->channels == a->x_place && a->k != a->channels &&
               (a->channels % piece_of(p) != 0 || (a->channels % step_of(p) != 0 && are_apart(a))) &&
-              a->m <= max_elements / pitch_of(p);
+              a->m <= max_elements / pitch_of(p) && a->k <= MAX_IMAGE_BYTES / bytes_of(p);
   for (int d = 0; fits && d < PRODUCT_AXES; d++) {
     const product_axis_t* x = &a->axes[d];
     fits = x->dilation == 1 &&
@@ -55,8 +55,7 @@ void cuda_gather_join(cuda_product_t* p) {
                                            .down = axis_of(&a->axes[PRODUCT_AXES - 2]),
                                            .across = axis_of(&a->axes[PRODUCT_AXES - 1])};
   gather_windows_args_t* g = &p->gather.args;
-  g->pieces = divisor_of((uint32_t)(pitch / piece_of(p)));
-  g->columns = divisor_of((uint32_t)g->across.out);
+  g->pieces = (int32_t)(pitch / piece_of(p));
   g->lines = divisor_of((uint32_t)g->down.out);
   g->terms_of_row = divisor_of((uint32_t)(g->across.kernel * g->channels));
   p->left = CUDA_LEFT_MATRIX;
@@ -64,10 +63,36 @@ void cuda_gather_join(cuda_product_t* p) {
   a->x_k = 1;
 }
 
+// Elements of a line of the image that so many windows read.
+static int64_t line_of(const gather_windows_args_t* g, int32_t windows) {
+  return ((windows - 1) * (int64_t)g->across.stride + g->across.kernel) * g->channels;
+}
+
+// So many windows of a line a block that what they read finds room in its shared memory, and, where
+// there are few lines, that all multiprocessors have some blocks.
+static void share_out(const cuda_own_t* own, const cuda_product_t* p, cuda_gather_t* gather) {
+  enum { FEW = 8, BLOCKS = 4, IMAGE_BYTES = 16 << 10 };
+  gather_windows_args_t* g = &gather->args;
+  const int64_t lines = g->rows / g->across.out, line_bytes = (int64_t)g->down.kernel * bytes_of(p);
+  const int64_t wanted = BLOCKS * (int64_t)own->properties.multiprocessors;
+  int32_t n = g->across.out;
+  while (n > 1 && (line_of(g, n) * line_bytes > IMAGE_BYTES ||
+                   (n > FEW && lines * ((g->across.out + n - 1) / n) < wanted)))
+    n = (n + 1) / 2;
+  g->windows = divisor_of((uint32_t)n);
+  g->parts = divisor_of((uint32_t)((g->across.out + n - 1) / n));
+  g->line = divisor_of((uint32_t)line_of(g, n));
+  gather->blocks = lines * g->parts.size;
+  gather->shared_bytes = (int)(line_of(g, n) * line_bytes);
+}
+
 assay_status_t cuda_gather_load(const cuda_own_t* own, cuda_product_t* p) {
   static const char* const options[] = {[1] = "-DBITS=8", [2] = "-DBITS=16", [4] = "-DBITS=32"};
-  const cuda_source_t source = {
-      .file = "gather_windows.cu", .kernel = "gather_windows", .options = options[bytes_of(p)]};
+  share_out(own, p, &p->gather);
+  const cuda_source_t source = {.file = "gather_windows.cu",
+                                .kernel = "gather_windows",
+                                .options = options[bytes_of(p)],
+                                .shared_bytes = p->gather.shared_bytes};
   return cuda_function_get(own->functions, &source, &p->gather.kernel);
 }
 
@@ -83,12 +108,11 @@ assay_status_t cuda_gather_get(const assay_sized_layer_t* l, cuda_product_t* p) 
   return cuda_gather_load(cuda_own_of(l), p);
 }
 
-assay_status_t cuda_gather_enqueue(const cuda_own_t* own, const cuda_gather_t* g, assay_queue_t* q,
+assay_status_t cuda_gather_enqueue(const cuda_gather_t* g, assay_queue_t* q,
                                    assay_device_ptr_t from, assay_device_ptr_t to) {
   gather_windows_args_t args = g->args;
-  const cuda_grid_t grid = {.blocks = cuda_blocks_for(own, args.rows * args.pieces.size, THREADS),
-                            .threads = THREADS,
-                            .dependent = true};
+  const cuda_grid_t grid = {
+      .blocks = g->blocks, .threads = THREADS, .dependent = true, .shared_bytes = g->shared_bytes};
   args.x = from;
   args.y = to;
   return cuda_queue_launch(q, g->kernel, &grid, &args);

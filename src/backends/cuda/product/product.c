@@ -29,7 +29,7 @@ static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assa
     args.w = scratch;
   }
   if (k->p.gather.args.rows) {
-    ASSAY_TRY(cuda_gather_enqueue(k->own, &k->p.gather, q, args.x, scratch));
+    ASSAY_TRY(cuda_gather_enqueue(&k->p.gather, q, args.x, scratch));
     args.x = scratch;
   }
   if (k->p.scaled) args.scale = in[k->p.scale];
