@@ -3,8 +3,10 @@
 //   M(DequantizeLinear(q))                    is DequantizeLinear(M(q)), MaxPool too, since scales
 //   are positive; QuantizeLinear(M(x))                      is M(QuantizeLinear(x)), where M keeps
 //   every element, or is MaxPool behind a layer on integers, since quantizing keeps the order of
-//   numbers (ONNX does not say what a NaN becomes); QuantizeLinear(DequantizeLinear(q))       is q,
-//   where both have the same scale and zero point.
+//   numbers (ONNX does not say what a NaN becomes); QuantizeLinear(f(M(x)))
+//   is M(QuantizeLinear(f(x))), where f is a function of one tensor and numbers that is computed by
+//   a layer on integers then; QuantizeLinear(DequantizeLinear(q))       is q, where both have the
+//   same scale and zero point.
 // Scales and zero points are constants for the whole tensor. The last line holds for 8-bit integers
 // in float32, too: two roundings move (q - z), at most 255, by far less than a half; s itself and
 // 255 s must be normal numbers.
@@ -165,6 +167,20 @@ static assay_status_t try_behind(assay_edit_t* e, assay_node_t* n) {
   return dequantize_behind(e, n, m, like, first.type);
 }
 
+// n becomes what `moving` was, on other inputs; that one goes.
+static assay_status_t take_over(assay_edit_t* e, assay_node_t* n, assay_node_t* moving,
+                                assay_value_t* const* inputs) {
+  const char* op_type = moving->op_type;
+  assay_attr_t* attrs = moving->attrs;
+  const size_t n_attrs = moving->n_attrs;
+  ASSAY_TRY(assay_pass_absorb(e->c, moving, n));
+  assay_edit_kill(e, moving);
+  ASSAY_TRY(assay_edit_become(e, n, op_type, moving->n_inputs, inputs));
+  n->attrs = attrs;
+  n->n_attrs = n_attrs;
+  return NULL;
+}
+
 // QuantizeLinear(M(x)): the quantizer becomes M.
 static assay_status_t quantize_before(assay_edit_t* e, assay_node_t* n, const mover_t* m,
                                       assay_node_t* moving, assay_type_t elem) {
@@ -188,15 +204,7 @@ static assay_status_t quantize_before(assay_edit_t* e, assay_node_t* n, const mo
     }
     inputs[i] = q->outputs[0];
   }
-  const char* op_type = moving->op_type;
-  assay_attr_t* attrs = moving->attrs;
-  const size_t n_attrs = moving->n_attrs;
-  ASSAY_TRY(assay_pass_absorb(e->c, moving, n));
-  assay_edit_kill(e, moving);
-  ASSAY_TRY(assay_edit_become(e, n, op_type, moving->n_inputs, inputs));
-  n->attrs = attrs;
-  n->n_attrs = n_attrs;
-  return NULL;
+  return take_over(e, n, moving, inputs);
 }
 
 // Whether a value comes of a product of quantized tensors and nodes that a layer on integers has
@@ -216,6 +224,57 @@ static bool may_precede(assay_edit_t* e, const assay_node_t* moving, const mover
   if (m->keeps) return true;
   return strcmp(moving->op_type, "MaxPool") == 0 &&
          is_of_integers(e, assay_edit_value(e, moving->inputs[X]));
+}
+
+// The place of the one tensor that a function reads beside numbers; -1: it is none.
+static int operand_of(const assay_node_t* n) {
+  int at = -1;
+  if (!assay_int8_knows(n) || n->n_outputs != 1 || n->n_inputs > MAX_OPERANDS) return -1;
+  for (size_t i = 0; i < n->n_inputs; i++) {
+    const assay_tensor_t* k = n->inputs[i] ? assay_pass_constant(n->inputs[i]) : NULL;
+    if (!n->inputs[i] || (k && k->size == 1 && k->rank == 0)) continue;
+    if (k || at >= 0) return -1;
+    at = (int)i;
+  }
+  return at;
+}
+
+// Whether a function comes to a layer on integers if it moves before x as well.
+static bool reaches_integers(assay_edit_t* e, assay_value_t* x) {
+  for (int depth = DEPTH; depth; depth--) {
+    if (!x->type || x->is_output || assay_uses_of(&e->uses, x) != 1) return false;
+    const assay_node_t* n = x->producer;
+    const mover_t* m = mover_of(n);
+    if (!m) return is_of_integers(e, x);
+    if (!m->keeps || m->all || n->n_outputs != 1) return false;
+    x = assay_edit_value(e, n->inputs[X]);
+  }
+  return false;
+}
+
+// f(M(x)), which a quantizer alone reads: M(f(x)).
+static assay_status_t try_function(assay_edit_t* e, assay_node_t* f) {
+  const int at = operand_of(f);
+  assay_value_t *inputs[MAX_OPERANDS], *between = at < 0 ? NULL : f->inputs[at];
+  assay_node_t *moving = between ? between->producer : NULL, *first = NULL;
+  const mover_t* m = mover_of(moving);
+  if (!m || !m->keeps || m->all || moving->graph != f->graph || moving->n_outputs != 1 ||
+      moving->n_inputs > MAX_OPERANDS || between->is_output ||
+      assay_uses_of(&e->uses, between) != 1 || assay_edit_is_dead(e, moving))
+    return NULL;
+  assay_value_t* x = assay_edit_value(e, moving->inputs[X]);
+  if (!reaches_integers(e, x)) return NULL;
+  const assay_node_t* both[] = {f, moving};
+  ASSAY_TRY(assay_pass_record(e->c, ASSAY_PASS_CHANGED, both, 2,
+                              "what '%s' moves is computed before", moving->label));
+  for (size_t i = 0; i < f->n_inputs; i++) inputs[i] = (int)i == at ? x : f->inputs[i];
+  ASSAY_TRY(assay_edit_insert(e, f, f->op_type, f->n_inputs, inputs, f->outputs[0]->name, x->type,
+                              &first));
+  first->attrs = f->attrs;
+  first->n_attrs = f->n_attrs;
+  for (size_t i = 0; i < moving->n_inputs; i++)
+    inputs[i] = i == X ? first->outputs[0] : moving->inputs[i];
+  return take_over(e, f, moving, inputs);
 }
 
 static assay_status_t try_before(assay_edit_t* e, assay_node_t* n, const quantizer_t* q) {
@@ -268,7 +327,12 @@ static assay_status_t visit(assay_edit_t* e, assay_node_t* n) {
   }
   if (!is_quantizer(n, &q)) return try_behind(e, n);
   ASSAY_TRY(try_cancel(e, n, &q));
-  return assay_edit_is_dead(e, n) ? NULL : try_before(e, n, &q);
+  if (assay_edit_is_dead(e, n)) return NULL;
+  const assay_value_t* x = n->inputs[X];
+  if (x->producer && x->producer->graph == n->graph && !x->is_output &&
+      assay_uses_of(&e->uses, x) == 1)
+    ASSAY_TRY(try_function(e, x->producer));
+  return try_before(e, n, &q);
 }
 
 static assay_status_t run(assay_pass_context_t* c) { return assay_edit_each(c, visit); }
