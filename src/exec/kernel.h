@@ -157,6 +157,15 @@ struct assay_joint_layers {
                         bool* out_added);
 };
 
+// Layers that read the same, and of which none reads what another one makes, with the kernels that
+// run them one by one: one launch may compute them.
+enum { ASSAY_SIBLINGS = 6 };
+typedef struct assay_siblings {
+  const assay_sized_layer_t* layers[ASSAY_SIBLINGS];
+  const assay_kernel_t* kernels[ASSAY_SIBLINGS];
+  int n;
+} assay_siblings_t;
+
 typedef struct assay_tactic {
   const char* name;    // "onednn_conv"
   const char* source;  // "onednn"; what --tactic-sources restricts
@@ -196,6 +205,13 @@ typedef struct assay_tactic {
   // layers are wanted alone (finds), it adds them, and leaves n at 1 where it takes none.
   bool (*ends)(const assay_layer_t* l);
   assay_status_t (*make_joint)(assay_joint_layers_t* j, assay_kernel_t** out);
+  // Of a tactic that runs several layers in the launch of the first one, on a device, and has none
+  // of those above: whether two layers, or one, may be among them; and a kernel that gives output 0
+  // of each the bits that its kernel gives it. It reads the inputs of the first one, which are all
+  // that any of them reads in a run, in the forms in which that one's kernel does. *out stays NULL
+  // where they are none for it.
+  bool (*are_siblings)(const assay_layer_t* a, const assay_layer_t* b);
+  assay_status_t (*make_siblings)(const assay_siblings_t* s, assay_kernel_t** out);
   assay_layout_use_t layouts;
   // Its kernels are a library's, which promises no order of sums: where bits matter, one competes
   // only if it gave the bits of the layer's own kernels where it was timed (choice_times.h), and it

@@ -66,6 +66,10 @@ void assay_runner_explain(void* state, size_t i, assay_str_t* out) {
       assay_str_printf(out, "  runs in one launch with %d layers before it (%s)\n", s->n_joins - 1,
                        s->joint->name);
     if (s->is_joined) assay_str_append(out, "  runs in the launch of a later layer\n");
+    if (s->siblings)
+      assay_str_printf(out, "  runs in one launch with %d layers that read the same (%s)\n",
+                       s->n_with - 1, s->siblings->name);
+    if (s->is_sibling) assay_str_append(out, "  runs in the launch of an earlier layer\n");
     if (s->pipeline) assay_str_append(out, "  runs with its neighbours, some rows at a time\n");
     for (int t = 0; t < s->gates.n; t++) {
       const assay_accuracy_gate_t* gate = &s->gates.at[t];

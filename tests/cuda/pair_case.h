@@ -11,8 +11,9 @@ enum { PAIR_CASE_RUNS = 3 };  // the second one is captured, the third one launc
 typedef struct pair_case_run {
   assay_tensor_t* out[8];
   size_t n_out;
-  int pairs;   // layers that run with the next one
-  int joined;  // layers that run in the launch of a later one
+  int pairs;     // layers that run with the next one
+  int joined;    // layers that run in the launch of a later one
+  int siblings;  // of an earlier one
 } pair_case_run_t;
 
 static inline void pair_case_release(pair_case_run_t* r) {
@@ -80,6 +81,7 @@ static inline void pair_case_run(assay_model_t* m, assay_format_t format,
   if (way->tactic) snprintf(words, sizeof words, "(%s)", way->tactic);
   r->pairs = pair_case_count(e, words);
   r->joined = pair_case_count(e, "runs in the launch of a later layer");
+  r->siblings = pair_case_count(e, "runs in the launch of an earlier layer");
   if (way->measured) pair_case_times(engine, way->measured);
   assay_executor_destroy(e);
   assay_engine_release(engine);

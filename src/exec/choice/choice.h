@@ -75,6 +75,11 @@ bool assay_may_join(const assay_choice_t* c, const assay_layer_t* l);
 assay_status_t assay_choose_joint(assay_choice_t* c, assay_joint_layers_t* j,
                                   assay_kernel_t** out) ASSAY_MUST_USE;
 
+// The same of layers that read the same and run in one launch (assay_tactic_t.make_siblings).
+bool assay_are_siblings(const assay_choice_t* c, const assay_layer_t* a, const assay_layer_t* b);
+assay_status_t assay_choose_siblings(assay_choice_t* c, const assay_siblings_t* s,
+                                     assay_kernel_t** out) ASSAY_MUST_USE;
+
 // Gives a kernel the sizes of the layer (assay_tactic_t.resize), if no tactic of other bits comes
 // before its own there; times are not asked again. *out_ok false: it has to be chosen anew.
 assay_status_t assay_choice_resize(assay_choice_t* c, const assay_sized_layer_t* l,

@@ -153,6 +153,10 @@ void assay_ways_order(const assay_choice_t* c, const char* numerics, size_t from
     }
 }
 
+static bool is_for_several(const assay_tactic_t* t) {
+  return t->make_pair || t->make_joint || t->make_siblings;
+}
+
 assay_status_t assay_ways_list(assay_choice_t* c, const assay_sized_layer_t* l,
                                const char* signature, assay_ways_t* out) {
   size_t order[ASSAY_MAX_TACTICS];
@@ -160,7 +164,7 @@ assay_status_t assay_ways_list(assay_choice_t* c, const assay_sized_layer_t* l,
                    order);
   for (size_t i = 0; i < c->setting.n_tactics; i++) {
     const assay_tactic_t* tactic = c->setting.tactics[order[i]];
-    if (tactic->make_pair || tactic->make_joint || !is_allowed(c->sources, tactic)) continue;
+    if (is_for_several(tactic) || !is_allowed(c->sources, tactic)) continue;
     if (c->measure || assay_ways_trust(c, tactic))
       ASSAY_TRY(add_tactic(c, l, tactic, out));
     else
@@ -208,7 +212,7 @@ static assay_status_t find_called(assay_choice_t* c, const assay_sized_layer_t* 
                                   assay_way_t* out) {
   const size_t known = strlen(tactic->name);
   assay_ways_t ways = {0};
-  if (tactic->make_pair || tactic->make_joint || strncmp(name, tactic->name, known) != 0 ||
+  if (is_for_several(tactic) || strncmp(name, tactic->name, known) != 0 ||
       (n > known && name[known] != '/'))
     return NULL;
   assay_status_t st = add_tactic(c, l, tactic, &ways);

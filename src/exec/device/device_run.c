@@ -138,6 +138,14 @@ static assay_status_t choose_joint(void* user, assay_joint_layers_t* j, assay_ke
   return assay_choose_joint(((device_run_t*)user)->shared->choice, j, out);
 }
 
+static bool are_siblings(void* user, const assay_layer_t* a, const assay_layer_t* b) {
+  return assay_are_siblings(((device_run_t*)user)->shared->choice, a, b);
+}
+
+static assay_status_t choose_siblings(void* user, const assay_siblings_t* s, assay_kernel_t** out) {
+  return assay_choose_siblings(((device_run_t*)user)->shared->choice, s, out);
+}
+
 // Where an engine is built, which one context does: in a rehearsal whatever shares the engine is
 // given kernels that cannot be launched.
 static bool rehearse(void* user) {
@@ -217,6 +225,8 @@ static const assay_target_t target = {.apart = true,
                                       .choose_pair = choose_pair,
                                       .may_join = may_join,
                                       .choose_joint = choose_joint,
+                                      .are_siblings = are_siblings,
+                                      .choose_siblings = choose_siblings,
                                       .rehearse = rehearse,
                                       .rehearsed = rehearsed,
                                       .cost = cost,
@@ -439,11 +449,27 @@ static assay_status_t enqueue_joint(device_run_t* d, int i) {
   return enqueue_moves(d, s->outputs, s->end);
 }
 
+// Layer i and those after it that read the same; what is moved of their outputs is moved where they
+// stand.
+static assay_status_t enqueue_siblings(device_run_t* d, int i) {
+  const assay_step_t* s = assay_runner_step_of(&d->runner, (size_t)i);
+  assay_device_ptr_t in[ASSAY_KERNEL_OPERANDS], out[ASSAY_SIBLINGS];
+  ASSAY_TRY(mark(d, RUNNING, i));
+  ASSAY_TRY(enqueue_moves(d, s->moves, s->outputs));
+  for (int k = 0; k < s->n_in; k++) in[k] = s->in[k] < 0 ? 0 : d->at[s->in[k]];
+  for (int k = 0; k < s->n_with; k++)
+    out[k] = d->at[assay_runner_step_of(&d->runner, (size_t)s->with[k])->out[0]];
+  ASSAY_TRY(s->siblings->enqueue(s->siblings, d->queue, in, out, d->scratch));
+  return enqueue_moves(d, s->outputs, s->end);
+}
+
 static assay_status_t enqueue_step(device_run_t* d, int i, int to, int* n) {
   const assay_step_t* s = assay_runner_step_of(&d->runner, (size_t)i);
   *n = 1;
   if (s->is_joined) return enqueue_moves(d, s->moves, s->outputs);
   if (s->joint) return enqueue_joint(d, i);
+  if (s->is_sibling) return enqueue_moves(d, s->outputs, s->end);
+  if (s->siblings) return enqueue_siblings(d, i);
   if (!s->pair || i + 1 == to) return enqueue_layer(d, i);
   *n = 2;
   return enqueue_pair(d, i);

@@ -484,6 +484,7 @@ assay_status_t segment_build(builder_t* b) {
   for (int i = s->first; i < s->end; i++)
     ASSAY_TRY(assay_status_note(lay_layer(b, i), "layer '%s'", b->in->layers->layers[i].name));
   ASSAY_TRY(segment_find_joints(b));
+  ASSAY_TRY(segment_find_siblings(b));
   ASSAY_TRY(segment_find_pairs(b));
   return plan_memory(b);
 }

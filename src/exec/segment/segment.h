@@ -84,6 +84,10 @@ typedef struct assay_step {
   assay_kernel_t* joint;
   int joins[ASSAY_JOINT_LAYERS], n_joins;  // this step first, as the kernel reads them
   bool is_joined;                          // it runs in the launch of a later step
+  // Runs this layer and others after it, which read the same; NULL: none.
+  assay_kernel_t* siblings;
+  int with[ASSAY_SIBLINGS], n_with;  // this step first, as the kernel writes them
+  bool is_sibling;                   // it runs in the launch of an earlier step
 } assay_step_t;
 
 // Where a value lies as it was made.
@@ -166,6 +170,10 @@ typedef struct assay_target {
   // NULL: they never do.
   bool (*may_join)(void* user, const assay_layer_t* l);
   assay_status_t (*choose_joint)(void* user, assay_joint_layers_t* j, assay_kernel_t** out);
+  // Whether two layers may run in one launch if they read the same, or one with some other; and the
+  // kernel of several. NULL: they never do.
+  bool (*are_siblings)(void* user, const assay_layer_t* a, const assay_layer_t* b);
+  assay_status_t (*choose_siblings)(void* user, const assay_siblings_t* s, assay_kernel_t** out);
   // The address of a constant of the model, moved so, for all segments; from: where it lies on the
   // host.
   assay_status_t (*constant)(void* user, const assay_value_t* v, const assay_reformat_t* m,

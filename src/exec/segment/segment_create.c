@@ -11,6 +11,7 @@ void assay_segment_destroy(assay_segment_t* s) {
     if (s->steps[i].kernel) s->steps[i].kernel->destroy(s->steps[i].kernel);
     if (s->steps[i].pair) s->steps[i].pair->destroy(s->steps[i].pair);
     if (s->steps[i].joint) s->steps[i].joint->destroy(s->steps[i].joint);
+    if (s->steps[i].siblings) s->steps[i].siblings->destroy(s->steps[i].siblings);
   }
   for (size_t i = 0; i < s->n_slots; i++) assay_tensor_release(s->slots[i].held);
   for (size_t i = 0; i < s->n_places; i++) assay_tensor_release(s->places[i].known);
@@ -95,6 +96,7 @@ static assay_status_t rehearse(const assay_setting_t* setting, int first) {
   st = segment_begin(&b);
   if (!st) st = segment_rehearse_pairs(&b);
   if (!st) st = segment_rehearse_joints(&b);
+  if (!st) st = segment_rehearse_siblings(&b);
   segment_survey_end(&b);
   assay_segment_destroy(b.s);
   return st;

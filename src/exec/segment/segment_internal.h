@@ -56,6 +56,10 @@ assay_status_t segment_find_joints(builder_t* b);
 assay_status_t segment_rehearse_joints(builder_t* b);
 assay_kernel_t* segment_kernel_of(const builder_t* b, int i);
 
+// Between those: layers that read the same and run in one launch (segment_siblings.c).
+assay_status_t segment_find_siblings(builder_t* b);
+assay_status_t segment_rehearse_siblings(builder_t* b);
+
 // A place for a value, which has none yet.
 assay_status_t segment_add_place(builder_t* b, const assay_value_t* v, int rank,
                                  const int64_t* dims, assay_place_t** out);

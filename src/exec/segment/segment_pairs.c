@@ -56,11 +56,15 @@ static bool has_forms(const assay_kernel_t* pair, const assay_step_t* a, const a
   return same_form(pair->out[0], a->kernel->out[0]) && same_form(pair->out[1], b->kernel->out[0]);
 }
 
+static bool runs_with_others(const assay_step_t* s) {
+  return s->joint || s->is_joined || s->siblings || s->is_sibling;
+}
+
 // Whether nothing is moved for the second one, which does not write over what it reads. What the
 // caller gets of the first one's output may be moved behind both.
 static bool are_next(const assay_step_t* a, const assay_step_t* b) {
-  return a->kernel && b->kernel && b->outputs == b->moves && b->kernel->in_place < 0 && !a->joint &&
-         !a->is_joined && !b->joint && !b->is_joined;
+  return a->kernel && b->kernel && b->outputs == b->moves && b->kernel->in_place < 0 &&
+         !runs_with_others(a) && !runs_with_others(b);
 }
 
 // Whether the first one writes over what it reads, which the pair does not.

@@ -1,0 +1,124 @@
+// Products of one left side, whose sums become bytes by quantizers of their own, in one launch on a
+// GPU that is not there (fake/): the bits of a launch each, and the layers that stay alone.
+#include "cuda/int8_case.h"
+#include "cuda/pair_case.h"
+
+typedef struct siblings_case {
+  graph_case_t graph;
+  int siblings;  // layers in the launch of an earlier one
+} siblings_case_t;
+
+static const pair_case_way_t apart = {.sources = "-int8_siblings"}, any = {0};
+
+#define NUMBERS                                                                                 \
+  "xs float[] 0.0002", "xz uint8[] 131", "as float[] 0.05", "az int8[] -9", "bs float[] 0.011", \
+      "bz int8[] 3", "cs float[] 0.2", "uz uint8[] 120", "e float[] 0.3"
+// A product by weights w of so many scales.
+#define PRODUCT(p, w, scales)                                                         \
+  "DequantizeLinear d" p " x xs xz -> xf" p, "DequantizeLinear v" p " " w " " scales, \
+      "MatMul m" p " xf" p " wf" p " -> " p
+#define BY_COLUMN(p, s) s " -> wf" p " | axis=1"
+#define BY_ONE(p) "s -> wf" p
+// Its bytes, and what reads them, so that they are not what the caller gets.
+#define QUANTIZED(p, scale, zero) "QuantizeLinear q" p " " p " " scale " " zero " -> b" p
+#define BYTES(p, scale, zero) QUANTIZED(p, scale, zero), "Transpose t" p " b" p " -> y" p
+
+static const siblings_case_t rows[] = {
+    {{"queries, keys and values",
+      21,
+      {"x uint8[2,70,96]"},
+      {NUMBERS, "w1 int8[96,160]", "s1 float[160] positive", "o1 float[160]", "w2 int8[96,160]",
+       "s2 float[160] positive", "w3 int8[96,160]", "s float[] 0.7"},
+      {PRODUCT("q", "w1", BY_COLUMN("q", "s1")), "Add aq q o1 -> qa", "Mul fq qa e -> qe",
+       BYTES("qe", "as", "az"), PRODUCT("k", "w2", BY_COLUMN("k", "s2")), BYTES("k", "bs", "bz"),
+       PRODUCT("v", "w3", BY_ONE("v")), BYTES("v", "cs", "az")},
+      "yqe yk yv"},
+     2},
+    {{"odd rows, columns that are not alike, a limit, few terms",
+      21,
+      {"x uint8[37,48]"},
+      {NUMBERS, "w1 int8[48,7]", "s1 float[7] positive", "w2 int8[48,130]", "s float[] 0.4"},
+      {PRODUCT("q", "w1", BY_COLUMN("q", "s1")), "Relu r q -> qr", BYTES("qr", "as", "az"),
+       PRODUCT("k", "w2", BY_ONE("k")), BYTES("k", "bs", "bz")},
+      "yqr yk"},
+     1},
+    {{"not all of them: another type, a function, what the caller gets",
+      21,
+      {"x uint8[130,144]"},
+      {NUMBERS, "s float[] 0.5", "w1 int8[144,40]", "w2 int8[144,24]", "w3 int8[144,56]",
+       "w4 int8[144,8]", "w5 int8[144,20]"},
+      {PRODUCT("q", "w1", BY_ONE("q")), BYTES("q", "as", "az"), PRODUCT("k", "w2", BY_ONE("k")),
+       BYTES("k", "bs", "uz"), PRODUCT("v", "w3", BY_ONE("v")), "Tanh fv v -> vt",
+       BYTES("vt", "cs", "az"), PRODUCT("u", "w4", BY_ONE("u")), QUANTIZED("u", "as", "az"),
+       PRODUCT("g", "w5", BY_ONE("g")), BYTES("g", "cs", "bz")},
+      "yq yk yvt bu yg"},
+     1},
+    {{"another left side",
+      21,
+      {"x uint8[33,64]", "z uint8[33,64]"},
+      {NUMBERS, "s float[] 0.5", "w1 int8[64,40]", "w2 int8[64,24]"},
+      {PRODUCT("q", "w1", BY_ONE("q")), BYTES("q", "as", "az"), "DequantizeLinear dk z xs xz -> xk",
+       "DequantizeLinear vk w2 s -> wk", "MatMul mk xk wk -> k", BYTES("k", "bs", "bz")},
+      "yq yk"},
+     0},
+};
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+static void fill(pair_case_sample_t* s, uint64_t seed) {
+  for (size_t k = 0; s->in[k]; k++) int8_case_fill(s->in[k], &seed);
+}
+
+static void one_launch_has_the_bits_of_all(void** state) {
+  (void)state;
+  for (size_t i = 0; i < N_ROWS; i++) {
+    const siblings_case_t* c = &rows[i];
+    pair_case_sample_t s;
+    pair_case_run_t want, got;
+    pair_case_init(&c->graph, &s);
+    fill(&s, i);
+    pair_case_run(s.m, ASSAY_FORMAT_FP32, &apart, s.in, &want);
+    pair_case_run(s.m, ASSAY_FORMAT_FP32, &any, s.in, &got);
+    assert_int_equal(want.siblings, 0);
+    if (got.siblings != c->siblings)
+      fail_msg("%s: %d layers in the launch of another, not %d", c->graph.name, got.siblings,
+               c->siblings);
+    pair_case_same(c->graph.name, &want, &got);
+    pair_case_release(&want);
+    pair_case_release(&got);
+    pair_case_deinit(&s);
+  }
+}
+
+static assay_status_t count(void* user, const assay_layer_t* layer, const assay_node_t* node,
+                            uint64_t iteration, size_t n_in, assay_tensor_t* const* in,
+                            size_t n_out, assay_tensor_t* const* out) {
+  (void)layer, (void)node, (void)iteration, (void)n_in, (void)in, (void)out;
+  *(int*)user += n_out == 1;
+  return NULL;
+}
+
+static void layers_that_are_looked_at_stay_alone(void** state) {
+  (void)state;
+  int layers = 0;
+  const assay_tap_t tap = {.layer = count, .user = &layers};
+  const pair_case_way_t looked_at = {.tap = &tap};
+  pair_case_sample_t s;
+  pair_case_run_t want, tapped;
+  pair_case_init(&rows[1].graph, &s);
+  fill(&s, 1);
+  pair_case_run(s.m, ASSAY_FORMAT_FP32, &any, s.in, &want);
+  pair_case_run(s.m, ASSAY_FORMAT_FP32, &looked_at, s.in, &tapped);
+  assert_int_equal(tapped.siblings, 0);
+  assert_int_equal(layers, PAIR_CASE_RUNS * 4);
+  pair_case_same("with a tap", &want, &tapped);
+  pair_case_release(&want);
+  pair_case_release(&tapped);
+  pair_case_deinit(&s);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(one_launch_has_the_bits_of_all),
+                                     cmocka_unit_test(layers_that_are_looked_at_stay_alone)};
+  product_case_platform();
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
