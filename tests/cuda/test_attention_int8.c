@@ -19,6 +19,7 @@ static const pair_case_way_t apart = {.sources = "-attention_int8,-rows_quantize
       "vs float[] 0.03", "vz " vz, "ys float[] 0.005", "yz " yz, "c float[] 0.125"
 #define CONSTANTS_without SCALES("int8[] 0", "int8[] 0", "int8[] 0", "int8[] 0", "int8[] 0")
 #define CONSTANTS_with SCALES("uint8[] 130", "int8[] -7", "uint8[] 3", "uint8[] 99", "uint8[] 128")
+#define CONSTANTS_with_signed SCALES("int8[] 5", "int8[] -7", "uint8[] 3", "int8[] 9", "int8[] 1")
 #define SCORES \
   "DequantizeLinear a q qs qz -> qf", "DequantizeLinear b k ks kz -> kf", "MatMul p qf kf -> s"
 #define SCALED SCORES, "Mul m s c -> t"
@@ -26,6 +27,7 @@ static const pair_case_way_t apart = {.sources = "-attention_int8,-rows_quantize
   "Softmax n " t " -> w", "QuantizeLinear r w ws wz -> i", "DequantizeLinear u i ws wz -> wf"
 #define SUMS(y) \
   "DequantizeLinear o v vs vz -> vf", "MatMul g wf vf -> h", "QuantizeLinear x h ys yz -> " y
+#define MASKED "Add e t mask -> t2"
 #define CASE(name, inputs, zeros, nodes, output, joined) \
   { {name, 21, inputs, {CONSTANTS_##zeros}, nodes, output}, joined }
 #define PLAIN(name, q, k, v, zeros, joined)                                  \
@@ -58,6 +60,19 @@ static const attention_case_t rows[] = {
          LIST(SCALED, WEIGHTS("t"), SUMS("y")), "y", 3),
     CASE("without a scale", LIST("q int8[2,20,40]", "k int8[2,40,45]", "v int8[2,45,24]"), without,
          LIST(SCORES, WEIGHTS("s"), SUMS("y")), "y", 3),
+    CASE(
+        "a mask of keys",
+        LIST("q int8[2,3,20,40]", "k int8[2,3,40,45]", "v int8[2,3,45,24]", "mask float[2,1,1,45]"),
+        without, LIST(SCALED, MASKED, WEIGHTS("t2"), SUMS("y")), "y", 4),
+    CASE("a mask of queries and keys",
+         LIST("q int8[2,3,20,40]", "k int8[2,3,40,45]", "v int8[2,3,45,24]", "mask float[20,45]"),
+         without, LIST(SCORES, "Add e mask s -> t2", WEIGHTS("t2"), SUMS("y")), "y", 4),
+    CASE("a mask of heads and queries",
+         LIST("q int8[2,3,20,40]", "k int8[2,3,40,45]", "v int8[2,3,45,24]", "mask float[3,20,1]"),
+         with_signed, LIST(SCALED, MASKED, WEIGHTS("t2"), SUMS("y")), "y", 4),
+    CASE("scores that a mask makes larger",
+         LIST("q int8[1,20,40]", "k int8[1,40,45]", "v int8[2,45,24]", "mask float[2,20,45]"),
+         without, LIST(SCALED, MASKED, WEIGHTS("t2"), SUMS("y")), "y", 0),
     CASE("weights are an output", LIST("q int8[2,20,40]", "k int8[2,40,45]", "v int8[2,45,24]"),
          without, LIST(SCALED, WEIGHTS("t"), SUMS("y")), "y w", 0),
     CASE("scores are read elsewhere", LIST("q int8[2,20,40]", "k int8[2,40,45]", "v int8[2,45,24]"),

@@ -1,7 +1,7 @@
 // Quantized attention in one launch (kernels/attention/attention_int8.cu): the product of queries
-// and keys of 8 bits, Softmax, what quantizes its weights, and their product with values, with the
-// Transposes of heads around them. They are layers of their own, whose bits it has: nothing about
-// them changes for taps, bounds or other backends.
+// and keys of 8 bits, a mask that is added, Softmax, what quantizes its weights, and their product
+// with values, with the Transposes of heads around them. They are layers of their own, whose bits
+// it has: nothing about them changes for taps, bounds or other backends.
 #include <string.h>
 
 #include "backends/constants.h"
@@ -16,7 +16,7 @@ enum { ANYHOW = 0, PIECES, TURNED };  // as the kernel's forms
 
 typedef struct attention_int8 {
   assay_kernel_t base;
-  int q, k, v;  // inputs
+  int q, k, v, mask;  // inputs; mask NONE: there is none
   attention_int8_args_t args;
   cuda_kernel_t kernel;
   cuda_grid_t grid;
@@ -30,6 +30,7 @@ static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assa
   args.q.at = in[k->q];
   args.k.at = in[k->k];
   args.v.at = in[k->v];
+  if (k->mask != NONE) args.mask.at = in[k->mask];
   args.y.at = out[0];
   return cuda_queue_launch(q, k->kernel, &k->grid, &args);
 }
@@ -64,6 +65,7 @@ static bool ends(const assay_layer_t* l) {
 // The layers, by their places among those that are joined.
 typedef struct found {
   int sums, quantizer, softmax, scores;
+  int masked, mask;                    // the Add, NONE: it is not there; its input
   int turn_q, turn_k, turn_v, turn_y;  // NONE: it is not there
 } found_t;
 
@@ -107,6 +109,42 @@ static bool is_softmax(const assay_sized_layer_t* l) {
   return axis == -1 || axis == rank - 1;
 }
 
+// The product that makes v, for layer `reader`; else *ok is false, and nothing is added.
+static assay_status_t find_scores(assay_joint_layers_t* j, int reader, const assay_value_t* v,
+                                  found_t* f, cuda_int8_t* scores, bool* ok) {
+  const int n = j->n;
+  ASSAY_TRY(add(j, reader, v, &f->scores, ok));
+  if (*ok) ASSAY_TRY(open(j->layers[f->scores], scores, ok));
+  if (!*ok) j->n = n;
+  return NULL;
+}
+
+static bool is_sum(const assay_sized_layer_t* l) {
+  const assay_node_t* n = l->layer->nodes[0];
+  return l->layer->n_nodes == 1 && l->n_in == 2 && n->n_inputs == 2 && int8_is(n, "Add") &&
+         n->schema && n->schema->since >= 7 && l->layer->format == ASSAY_FORMAT_FP32 &&
+         l->out[0].type == ASSAY_TYPE_FLOAT && l->in[0].type == ASSAY_TYPE_FLOAT &&
+         l->in[1].type == ASSAY_TYPE_FLOAT;
+}
+
+// The product whose scores Softmax reads, or a sum of them and of something else.
+static assay_status_t find_masked(assay_joint_layers_t* j, found_t* f, cuda_int8_t* scores,
+                                  bool* ok) {
+  const assay_value_t* v = j->layers[f->softmax]->layer->nodes[0]->inputs[0];
+  f->masked = NONE;
+  ASSAY_TRY(find_scores(j, f->softmax, v, f, scores, ok));
+  if (*ok) return NULL;
+  ASSAY_TRY(add(j, f->softmax, v, &f->masked, ok));
+  *ok = *ok && is_sum(j->layers[f->masked]);
+  if (!*ok) return NULL;
+  for (int i = 0; i < 2; i++) {
+    f->mask = 1 - i;
+    ASSAY_TRY(find_scores(j, f->masked, j->layers[f->masked]->in[i].value, f, scores, ok));
+    if (*ok) return NULL;
+  }
+  return NULL;
+}
+
 static assay_status_t find(assay_joint_layers_t* j, found_t* f, cuda_int8_t* sums, bool* has_sums,
                            cuda_int8_t* scores, bool* ok) {
   assay_int8_t ignored;
@@ -123,11 +161,7 @@ static assay_status_t find(assay_joint_layers_t* j, found_t* f, cuda_int8_t* sum
   *ok = *ok && cuda_quantizer_read(j->layers[f->quantizer], &ignored, &x);
   if (*ok) ASSAY_TRY(add(j, f->quantizer, j->layers[f->quantizer]->in[x].value, &f->softmax, ok));
   *ok = *ok && is_softmax(j->layers[f->softmax]);
-  if (*ok)
-    ASSAY_TRY(
-        add(j, f->softmax, j->layers[f->softmax]->layer->nodes[0]->inputs[0], &f->scores, ok));
-  if (*ok) ASSAY_TRY(open(j->layers[f->scores], scores, ok));
-  return NULL;
+  return *ok ? find_masked(j, f, scores, ok) : NULL;
 }
 
 static assay_status_t find_turns(assay_joint_layers_t* j, found_t* f, const cuda_int8_t* sums,
@@ -167,6 +201,13 @@ static bool read_perm(const assay_node_t* n, int rank, int* perm) {
   return true;
 }
 
+// Where the inputs of a layer begin among all.
+static int first_input(const assay_joint_layers_t* j, int of) {
+  int in = 0;
+  for (int a = 0; a < of; a++) in += (int)j->layers[a]->n_in;
+  return in;
+}
+
 // Input i of layer `of`, or what a Transpose makes it of; *in: its place among all inputs.
 static bool view_input(const assay_joint_layers_t* j, int of, int i, int turn, int* in,
                        view_t* out) {
@@ -174,8 +215,7 @@ static bool view_input(const assay_joint_layers_t* j, int of, int i, int turn, i
   const int own = turn == NONE ? i : 0;
   view_t from;
   int perm[ASSAY_KERNEL_RANK];
-  *in = own;
-  for (int a = 0; j->layers[a] != l; a++) *in += (int)j->layers[a]->n_in;
+  *in = own + first_input(j, turn == NONE ? of : turn);
   lie_plain(&l->in[own], &from);
   *out = from;
   if (turn == NONE) return true;
@@ -202,6 +242,27 @@ static bool view_output(const assay_joint_layers_t* j, int of, int turn, view_t*
 typedef struct views {
   view_t q, k, v, y;
 } views_t;
+
+// The mask, broadcast to scores of these sizes; false: it would make them larger.
+static bool view_mask(const assay_joint_layers_t* j, const found_t* f, const views_t* v,
+                      attention_int8_t* k) {
+  const int rank = v->q.rank, rows = rank - 2, columns = rank - 1;
+  view_t m;
+  k->mask = NONE;
+  if (f->masked == NONE) return true;
+  lie_plain(&j->layers[f->masked]->in[f->mask], &m);
+  for (int d = 0; d < m.rank; d++) {
+    const int at = rank - m.rank + d;
+    int64_t* step = at == columns ? &k->args.mask.column
+                    : at == rows  ? &k->args.mask.row
+                                  : &k->args.mask.batch[at < 0 ? 0 : at];
+    if (at < 0 || (m.dims[d] != 1 && m.dims[d] != (at == columns ? v->k : v->q).dims[at]))
+      return false;
+    *step = m.dims[d] == 1 ? 0 : m.strides[d];
+  }
+  k->mask = first_input(j, f->masked) + f->mask;
+  return true;
+}
 
 // The same heads, as few dimensions as they have.
 static bool set_batch(const views_t* v, attention_int8_args_t* a, int* n) {
@@ -323,14 +384,14 @@ static assay_status_t load(const assay_joint_layers_t* j, const read_t* r, int r
       "-DBATCH=%d -DROWS=%d -DWARPS=%d -DSIZE=%d -DKEYS=%d -DV_SIZE=%d -DACROSS=0 -DDIMS=1 "
       "-DSPAN=%d -DKEEP=%d -DVEC=%d -DSCORES=%s -DSUMS=%s -DQ_ZERO=%d -DK_ZERO=%d -DW_ZERO=%d "
       "-DV_ZERO=%d -DSCALED=%d -DQ_FORM=%d -DK_FORM=%d -DV_FORM=%d -DY_PAIRED=%d "
-      "-DINT8_INVERSE=%d",
+      "-DINT8_INVERSE=%d -DMASKED=%d",
       r->n_batch, rows, (int)WARPS, up_to(a->size, 32), up_to(a->kv_len, 32), up_to(a->v_size, 16),
       softmax->span, softmax->keep, softmax->vector,
       product_of(of_scores->x_type, of_scores->w_type),
       product_of(of_sums->x_type, of_sums->w_type), a->zero_q != 0, a->zero_k != 0, a->zero_w != 0,
       a->zero_v != 0, r->scaled, form_of(&a->q, a->q.row, a->q.column, rows),
       form_of(&a->k, a->k.row, a->k.column, a->kv_len),
-      form_of(&a->v, a->v.column, a->v.row, a->v_size), paired, inverse);
+      form_of(&a->v, a->v.column, a->v.row, a->v_size), paired, inverse, k->mask != NONE);
   const cuda_source_t source = {.file = "attention_int8.cu",
                                 .kernel = "attention_int8",
                                 .options = assay_str_get(&options),
@@ -345,6 +406,8 @@ static void set_forms(const assay_joint_layers_t* j, const read_t* r, attention_
   k->base.in[k->q] = (assay_storage_t){r->scores->job.x_type, ASSAY_LAYOUT_PLAIN};
   k->base.in[k->k] = (assay_storage_t){r->scores->job.w_type, ASSAY_LAYOUT_PLAIN};
   k->base.in[k->v] = (assay_storage_t){r->sums->job.w_type, ASSAY_LAYOUT_PLAIN};
+  if (k->mask != NONE)
+    k->base.in[k->mask] = (assay_storage_t){ASSAY_TYPE_FLOAT, ASSAY_LAYOUT_PLAIN};
   k->base.out[0] = (assay_storage_t){j->layers[0]->out[0].type, ASSAY_LAYOUT_PLAIN};
 }
 
@@ -358,7 +421,8 @@ static assay_status_t build(const assay_joint_layers_t* j, read_t* r, attention_
         view_input(j, f->scores, r->scores->p.w, f->turn_k, &k->k, &v.k) &&
         view_input(j, f->sums, r->sums->p.w, f->turn_v, &k->v, &v.v) &&
         view_output(j, f->sums, f->turn_y, &v.y) && set_batch(&v, a, &r->n_batch) &&
-        set_sizes(&v, a) && cuda_softmax_rows_of(j->kernels[f->softmax], &r->softmax) &&
+        set_sizes(&v, a) && view_mask(j, f, &v, k) &&
+        cuda_softmax_rows_of(j->kernels[f->softmax], &r->softmax) &&
         r->softmax.terms == a->kv_len && set_scores(r->scores->job.q, a, &r->scaled) &&
         set_sums(r->sums->job.q, a) &&
         cuda_quantizer_read(j->layers[f->quantizer], &r->weights, &x);

@@ -22,6 +22,7 @@ typedef struct attention_int8_quantizer {
 
 typedef struct attention_int8_args {
   attention_int8_side_t q, k, v, y;
+  attention_int8_side_t mask;  // with MASKED: floats, which are added to scores
   divisor_t batch[ATTENTION_INT8_RANK], tiles;
   int32_t q_len, kv_len, size, v_size;
   int32_t zero_q, zero_k, zero_w, zero_v;  // w: weights

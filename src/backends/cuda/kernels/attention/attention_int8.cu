@@ -10,7 +10,7 @@
 // K_ZERO, W_ZERO, V_ZERO 1: that side has a zero point; SCALED 1: scores have a factor of their own;
 // Q_FORM, K_FORM, V_FORM: PIECES: what one product adds up lies in pieces of 16 bytes; TURNED: four
 // rows lie side by side at a multiple of 4 bytes; ANYHOW; Y_PAIRED 1: two columns of the result lie
-// at an even place.
+// at an even place; MASKED 1: a mask is added to scores.
 #define ANYHOW 0
 #define PIECES 1
 #define TURNED 2
@@ -33,11 +33,11 @@ typedef int32_t index_t;
 // ---- into shared memory -------------------------------------------------------------------------
 
 typedef struct starts {
-  int64_t q, k, v, y;
+  int64_t q, k, v, y, mask;
 } starts_t;
 
 DEVICE starts_t find_starts(const attention_int8_args_t* a, uint32_t head) {
-  starts_t s = {0, 0, 0, 0};
+  starts_t s = {0, 0, 0, 0, 0};
   UNROLL
   for (int d = BATCH - 1; d >= 0; d--) {
     const uint32_t rest = d ? DIVIDED(head, a->batch[d]) : 0;
@@ -47,6 +47,7 @@ DEVICE starts_t find_starts(const attention_int8_args_t* a, uint32_t head) {
     s.k += i * a->k.batch[d];
     s.v += i * a->v.batch[d];
     s.y += i * a->y.batch[d];
+    if (MASKED) s.mask += i * a->mask.batch[d];
   }
   return s;
 }
@@ -121,8 +122,10 @@ DEVICE void load_side(int form, const uint8_t* from, int64_t row, int64_t column
 MULTIPLY(multiply_scores, SCORES, Q_ZERO, K_ZERO)
 MULTIPLY(multiply_sums, SUMS, W_ZERO, V_ZERO)
 
-DEVICE void find_scores(const attention_int8_args_t* a, const uint8_t* q, const uint8_t* k,
-                        float* scores) {
+// first: the block's first query; mask: of the head.
+DEVICE void find_scores(const attention_int8_args_t* a, int32_t first, const uint8_t* q,
+                        const uint8_t* k, const float* mask, float* scores) {
+  (void)first, (void)mask;
   ROLLED
   for (int i = THREAD / WARP; i < ROWS / 16 * (KEYS / 16); i += WARPS) {
     const int down = i % (ROWS / 16) * 16, right = i / (ROWS / 16) * 16;
@@ -135,7 +138,12 @@ DEVICE void find_scores(const attention_int8_args_t* a, const uint8_t* q, const 
       const int row = down + LANE / 4 + r / 2 * 8, column = right + j * 8 + LANE % 4 * 2 + r % 2;
       float s = (float)sums[j][r] * a->factor + a->shift;
       if (SCALED) s = s * a->scalar;
-      scores[row * SCORE_STEP + column] = int8_within(s, a->low, a->high);
+      s = int8_within(s, a->low, a->high);
+#if MASKED
+      if (first + row < a->q_len && column < a->kv_len)
+        s = s + mask[(first + row) * a->mask.row + column * a->mask.column];
+#endif
+      scores[row * SCORE_STEP + column] = s;
     }
   }
 }
@@ -278,7 +286,7 @@ KERNEL(attention_int8, attention_int8_args_t, N_THREADS) {
   for (int i = THREAD; i < ROWS * W_STEP / 4; i += N_THREADS) ((uint32_t*)(void*)w)[i] = 0;
   WAIT_COPIES(1);
   SYNC();
-  find_scores(&a, q, k, scores);
+  find_scores(&a, first, q, k, MASKED ? GLOBAL(const float, a.mask.at) + at.mask : 0, scores);
   SYNC();
   ROLLED
   for (int r = THREAD / WARP * AT_ONCE; r < ROWS; r += WARPS * AT_ONCE) {
