@@ -35,8 +35,8 @@ static const form_case_t cases[] = {
       CONSTANTS,
       {QUANTIZED, WEIGHTS, "MatMul m xf wf -> p", "Add a p bias -> b", "Reshape r b heads -> r",
        "Transpose t r -> t | perm=2,0,3,1,4", "Split s t -> a b2 c | axis=0",
-       "Squeeze s1 a first -> qa", "Squeeze s2 b2 first -> k", "Squeeze s3 c first -> v",
-       "Mul h qa half -> qh", ENDS("qh", "k", "v")},
+       "Squeeze s1 a first -> qa", "Squeeze s2 b2 first -> kb", "Squeeze s3 c first -> v",
+       "Transpose kt kb -> k | perm=0,1,3,2", "Mul h qa half -> qh", ENDS("qh", "k", "v")},
       "yq yk yv"}},
     {PASS,
      "QuantizeLinear DequantizeLinear DequantizeLinear MatMul Reshape Transpose DequantizeLinear "

@@ -20,6 +20,7 @@ typedef struct part {
   int64_t from, to;
   assay_node_t* squeeze;  // behind that, takes the axis away; NULL: nothing does, or `node` did
   bool drops;             // the axis is not there any more
+  assay_node_t* turn;     // a Transpose behind that, which the last one becomes; NULL: none
 } part_t;
 
 typedef struct site {
@@ -88,6 +89,15 @@ static bool ends_in_quantizer(const assay_edit_t* e, const assay_value_t* v) {
   }
 }
 
+// The axis of a Transpose's input that becomes that one; -1: it is not known.
+static int turned_axis(const assay_node_t* n, int axis) {
+  size_t count = 0;
+  const int rank = assay_rank_of(n->inputs[X]);
+  const int64_t* perm = assay_attr_ints(n, "perm", &count);
+  if (rank < 1 || (perm && count != (size_t)rank)) return -1;
+  return perm ? axis_of(perm[axis], rank) : rank - 1 - axis;
+}
+
 // ---- parts --------------------------------------------------------------------------------------
 
 static bool add_part(site_t* s, const part_t* p) {
@@ -117,8 +127,16 @@ static bool read_gather(assay_node_t* n, site_t* s) {
   return rank <= 1 && add_part(s, &p);
 }
 
+// What takes the part last, and its output.
+static assay_node_t* taker_of(const part_t* p, size_t* at) {
+  *at = p->turn || p->squeeze ? 0 : p->at;
+  return p->turn ? p->turn : p->squeeze ? p->squeeze : p->node;
+}
+
 static assay_value_t* taken_value(const part_t* p) {
-  return p->squeeze ? p->squeeze->outputs[0] : p->node->outputs[p->at];
+  size_t at;
+  const assay_node_t* n = taker_of(p, &at);
+  return n->outputs[at];
 }
 
 // A Squeeze behind a part of one entry that takes its axis away.
@@ -135,6 +153,19 @@ static void read_squeeze(const assay_edit_t* e, const site_t* s, part_t* p) {
   if ((attr && count != 1) || axis_of(axis, assay_rank_of(v)) != s->taken) return;
   p->squeeze = n;
   p->drops = true;
+}
+
+// Entries of the axis that counts parts where it is left by the Reshape; 0: it is not there.
+static int64_t left_of(const site_t* s, const part_t* p) {
+  return p->drops && s->reshape ? 0 : p->to - p->from;
+}
+
+static void read_turn(const assay_edit_t* e, const site_t* s, part_t* p) {
+  assay_node_t* n = s->n_turns ? only_reader(e, taken_value(p)) : NULL;
+  const bool squeezes_last = p->drops && left_of(s, p);
+  if (n && !squeezes_last && assay_is(n, "Transpose") && n->graph == s->product->graph &&
+      turned_axis(n, 0) >= 0)
+    p->turn = n;
 }
 
 // The axis along which a node takes parts; -1: it takes none.
@@ -157,6 +188,7 @@ static bool read_parts(const assay_edit_t* e, const assay_value_t* v, site_t* s)
   for (size_t i = 0; i < s->n_parts; i++) {
     part_t* p = &s->parts[i];
     read_squeeze(e, s, p);
+    read_turn(e, s, p);
     if (!ends_in_quantizer(e, taken_value(p))) return false;
     all += p->to - p->from;
   }
@@ -217,15 +249,6 @@ static bool read_product(const assay_edit_t* e, assay_node_t* n, site_t* s) {
   s->product = n;
   s->columns = rank < 2 ? -1 : assay_dim_of(n->outputs[0], rank - 1);
   return s->columns > 1 && assay_elem_of(n->outputs[0]) == ASSAY_TYPE_FLOAT && read_weights(e, s);
-}
-
-// The axis of a Transpose's input that becomes that one; -1: it is not known.
-static int turned_axis(const assay_node_t* n, int axis) {
-  size_t count = 0;
-  const int rank = assay_rank_of(n->inputs[X]);
-  const int64_t* perm = assay_attr_ints(n, "perm", &count);
-  if (rank < 1 || (perm && count != (size_t)rank)) return -1;
-  return perm ? axis_of(perm[axis], rank) : rank - 1 - axis;
 }
 
 // Whether the axis of v counts columns of the product, which are the last dimensions.
@@ -344,11 +367,6 @@ static assay_status_t make_weights(assay_edit_t* e, const site_t* s, const part_
   return NULL;
 }
 
-// Entries of the axis that counts parts where it is left by the Reshape; 0: it is not there.
-static int64_t left_of(const site_t* s, const part_t* p) {
-  return p->drops && s->reshape ? 0 : p->to - p->from;
-}
-
 // A Reshape's target: sizes that stay are copied, one may be open. out NULL: only *ok is asked.
 static assay_status_t make_target(assay_edit_t* e, const site_t* s, const part_t* p, bool* ok,
                                   assay_value_t** out) {
@@ -400,19 +418,30 @@ static assay_status_t make_reshape(assay_edit_t* e, const site_t* s, const part_
   return NULL;
 }
 
-// A Transpose, whose input's axis `from` becomes `to`; it may not be there.
-static assay_status_t make_turn(assay_edit_t* e, const site_t* s, const part_t* p,
-                                const assay_node_t* like, int from, int to, assay_value_t** v) {
-  const assay_valtype_t* type = NULL;
-  assay_node_t* n = NULL;
-  int64_t perm[ASSAY_MAX_RANK];
+// The order of a Transpose behind the axis that counts parts, or without it, and then of the one
+// behind the part.
+static size_t find_order(const site_t* s, const part_t* p, const assay_node_t* like, int from,
+                         const assay_node_t* behind, int64_t* perm) {
+  int64_t first[ASSAY_MAX_RANK];
   size_t rank = 0;
-  if (left_of(s, p)) return repeat(e, s, like, v, to, left_of(s, p), v);
   for (int d = 0; d < assay_rank_of(like->outputs[0]); d++) {
     const int of = turned_axis(like, d);
-    if (d != to) perm[rank++] = of - (of > from);
+    const bool goes = !left_of(s, p);
+    if (!goes || of != from) first[rank++] = of - (goes && of > from);
   }
-  ASSAY_TRY(resized(e, like->outputs[0], to, 0, &type));
+  for (size_t d = 0; d < rank; d++) perm[d] = first[behind ? turned_axis(behind, (int)d) : (int)d];
+  return rank;
+}
+
+// A Transpose, whose input's axis `from` becomes `to`.
+static assay_status_t make_turn(assay_edit_t* e, const site_t* s, const part_t* p, size_t i,
+                                int from, int to, assay_value_t** v) {
+  const assay_node_t *like = s->turns[i], *behind = i ? NULL : p->turn;
+  const assay_valtype_t* type = behind ? behind->outputs[0]->type : NULL;
+  assay_node_t* n = NULL;
+  int64_t perm[ASSAY_MAX_RANK];
+  const size_t rank = find_order(s, p, like, from, behind, perm);
+  if (!behind) ASSAY_TRY(resized(e, like->outputs[0], to, left_of(s, p), &type));
   ASSAY_TRY(assay_edit_insert(e, s->product, "Transpose", 1, v, like->outputs[0]->name, type, &n));
   ASSAY_TRY(assay_edit_attr_ints(e, n, "perm", rank, perm));
   e->c->rewrite->origins[n->id] = assay_rewrite_origins(e->c->rewrite, like);
@@ -423,6 +452,8 @@ static assay_status_t make_turn(assay_edit_t* e, const site_t* s, const part_t* 
 // The part takes the place of what was taken.
 static assay_status_t hand_over(assay_edit_t* e, const site_t* s, const part_t* p,
                                 assay_value_t* v) {
+  size_t at;
+  assay_node_t* taker = taker_of(p, &at);
   assay_value_t *y = taken_value(p), *in[2] = {v, NULL};
   const int64_t axis = s->taken;
   assay_node_t* last = v->producer;
@@ -434,7 +465,8 @@ static assay_status_t hand_over(assay_edit_t* e, const site_t* s, const part_t* 
   }
   ASSAY_TRY(assay_pass_absorb(e->c, p->node, last));
   if (p->squeeze) ASSAY_TRY(assay_pass_absorb(e->c, p->squeeze, last));
-  assay_node_set_output(p->squeeze ? p->squeeze : p->node, p->squeeze ? 0 : p->at, NULL);
+  if (p->turn) ASSAY_TRY(assay_pass_absorb(e->c, p->turn, last));
+  assay_node_set_output(taker, at, NULL);
   assay_node_set_output(last, 0, y);
   return NULL;
 }
@@ -447,7 +479,7 @@ static assay_status_t make_part(assay_edit_t* e, const site_t* s, const part_t* 
   for (size_t i = s->n_turns; i-- > 0;) {
     int to = 0;
     while (turned_axis(s->turns[i], to) != axis) to++;
-    ASSAY_TRY(make_turn(e, s, p, s->turns[i], axis, to, &v));
+    ASSAY_TRY(make_turn(e, s, p, i, axis, to, &v));
     axis = to;
   }
   return hand_over(e, s, p, v);
@@ -460,6 +492,7 @@ static assay_status_t rewrite(assay_edit_t* e, const site_t* s) {
   for (size_t i = 0; i < s->n_parts; i++) ASSAY_TRY(make_part(e, s, &s->parts[i]));
   for (size_t i = 0; i < s->n_parts; i++) {
     const part_t* p = &s->parts[i];
+    if (p->turn) assay_edit_kill(e, p->turn);
     if (p->squeeze) assay_edit_kill(e, p->squeeze);
     if (!assay_edit_is_dead(e, p->node)) assay_edit_kill(e, p->node);
   }
