@@ -4,7 +4,8 @@
 //
 //   Reshape(Gemm(Reshape(x), W, b), s)  =  MatMul(Reshape(x, s'), W) + b
 //
-// where s and s' are the same but for the last dimension. The Reshape of x usually goes, too.
+// where s and s' are the same but for the last dimension. The Reshape of x usually goes, too; it
+// may be before what quantizes x, which it moves past (quantizer_moves.c).
 #include <string.h>
 
 #include "passes/edit.h"
@@ -23,6 +24,14 @@ static bool is_reshape(const assay_node_t* n) {
          assay_is(n, "Unsqueeze");
 }
 
+// Whether a value is what a Reshape makes, or that quantized.
+static bool is_view(const assay_value_t* v) {
+  const assay_node_t* n = v ? v->producer : NULL;
+  while (n && (assay_is(n, "DequantizeLinear") || assay_is(n, "QuantizeLinear")))
+    n = n->inputs[0] ? n->inputs[0]->producer : NULL;
+  return n && is_reshape(n);
+}
+
 // One number for each column, or one for all; the same for all rows.
 static bool is_row(const assay_value_t* v, int64_t columns) {
   const assay_tensor_t* t = assay_pass_constant(v);
@@ -37,9 +46,9 @@ static bool read_site(const assay_edit_t* e, assay_node_t* view, site_t* s) {
     return false;
   assay_value_t *a = gemm->inputs[A], *w = gemm->inputs[W], *y = view->outputs[0];
   *s = (site_t){gemm, view, a, w, gemm->n_inputs > BIAS ? gemm->inputs[BIAS] : NULL, 0, {0}};
-  if (!a || !a->producer || !is_reshape(a->producer) || assay_attr_i64(gemm, "transA", 0) ||
-      assay_attr_i64(gemm, "transB", 0) || assay_attr_f64(gemm, "alpha", 1) != 1 ||
-      (s->bias && assay_attr_f64(gemm, "beta", 1) != 1) || assay_attr_i64(gemm, "broadcast", 0))
+  if (!is_view(a) || assay_attr_i64(gemm, "transA", 0) || assay_attr_i64(gemm, "transB", 0) ||
+      assay_attr_f64(gemm, "alpha", 1) != 1 || (s->bias && assay_attr_f64(gemm, "beta", 1) != 1) ||
+      assay_attr_i64(gemm, "broadcast", 0))
     return false;
   const int64_t k = assay_dim_of(w, 0), n = assay_dim_of(w, 1);
   s->rank = assay_rank_of(y);
