@@ -162,7 +162,7 @@ struct assay_joint_layers {
 enum { ASSAY_SIBLINGS = 6 };
 typedef struct assay_siblings {
   const assay_sized_layer_t* layers[ASSAY_SIBLINGS];
-  const assay_kernel_t* kernels[ASSAY_SIBLINGS];
+  assay_kernel_t* kernels[ASSAY_SIBLINGS];
   int n;
 } assay_siblings_t;
 
@@ -208,10 +208,11 @@ typedef struct assay_tactic {
   // Of a tactic that runs several layers in the launch of the first one, on a device, and has none
   // of those above: whether two layers, or one, may be among them; and a kernel that gives output 0
   // of each the bits that its kernel gives it. It reads the inputs of the first one, which are all
-  // that any of them reads in a run, in the forms in which that one's kernel does. *out stays NULL
-  // where they are none for it.
+  // that any of them reads in a run, in the forms in which that one's kernel does, and says its
+  // name. way: 0 and on, of those that compete by time, the likeliest to be fastest first; *out
+  // stays NULL behind the last one, and where they are none for it.
   bool (*are_siblings)(const assay_layer_t* a, const assay_layer_t* b);
-  assay_status_t (*make_siblings)(const assay_siblings_t* s, assay_kernel_t** out);
+  assay_status_t (*make_siblings)(const assay_siblings_t* s, int way, assay_kernel_t** out);
   assay_layout_use_t layouts;
   // Its kernels are a library's, which promises no order of sums: where bits matter, one competes
   // only if it gave the bits of the layer's own kernels where it was timed (choice_times.h), and it

@@ -6,9 +6,10 @@
 typedef struct siblings_case {
   graph_case_t graph;
   int siblings;  // layers in the launch of an earlier one
+  int joined;    // of a later one
 } siblings_case_t;
 
-static const pair_case_way_t apart = {.sources = "-int8_siblings"}, any = {0};
+static const pair_case_way_t apart = {.sources = "-int8_siblings,-attention_int8"}, any = {0};
 
 #define NUMBERS                                                                                 \
   "xs float[] 0.0002", "xz uint8[] 131", "as float[] 0.05", "az int8[] -9", "bs float[] 0.011", \
@@ -33,7 +34,8 @@ static const siblings_case_t rows[] = {
        BYTES("qe", "as", "az"), PRODUCT("k", "w2", BY_COLUMN("k", "s2")), BYTES("k", "bs", "bz"),
        PRODUCT("v", "w3", BY_ONE("v")), BYTES("v", "cs", "az")},
       "yqe yk yv"},
-     2},
+     2,
+     0},
     {{"odd rows, columns that are not alike, a limit, few terms",
       21,
       {"x uint8[37,48]"},
@@ -41,7 +43,8 @@ static const siblings_case_t rows[] = {
       {PRODUCT("q", "w1", BY_COLUMN("q", "s1")), "Relu r q -> qr", BYTES("qr", "as", "az"),
        PRODUCT("k", "w2", BY_ONE("k")), BYTES("k", "bs", "bz")},
       "yqr yk"},
-     1},
+     1,
+     0},
     {{"not all of them: another type, a function, what the caller gets",
       21,
       {"x uint8[130,144]"},
@@ -52,7 +55,8 @@ static const siblings_case_t rows[] = {
        BYTES("vt", "cs", "az"), PRODUCT("u", "w4", BY_ONE("u")), QUANTIZED("u", "as", "az"),
        PRODUCT("g", "w5", BY_ONE("g")), BYTES("g", "cs", "bz")},
       "yq yk yvt bu yg"},
-     1},
+     1,
+     0},
     {{"another left side",
       21,
       {"x uint8[33,64]", "z uint8[33,64]"},
@@ -60,7 +64,40 @@ static const siblings_case_t rows[] = {
       {PRODUCT("q", "w1", BY_ONE("q")), BYTES("q", "as", "az"), "DequantizeLinear dk z xs xz -> xk",
        "DequantizeLinear vk w2 s -> wk", "MatMul mk xk wk -> k", BYTES("k", "bs", "bz")},
       "yq yk"},
+     0,
      0},
+    {{"one product that is taken apart, and attention",
+      21,
+      {"x uint8[2,21,48]"},
+      {NUMBERS, "w1 int8[48,120]", "s1 float[120] positive", "o1 float[120]",
+       "heads int64[5] 2 21 3 2 20", "first int64[1] 0", "ws float[] 0.0039", "wz uint8[] 3",
+       "rows int64[3] 2 21 40"},
+      {PRODUCT("p", "w1", BY_COLUMN("p", "s1")),
+       "Add ap p o1 -> pa",
+       "Reshape rp pa heads -> pr",
+       "Transpose tp pr -> pt | perm=2,0,3,1,4",
+       "Split sp pt -> q5 k5 v5 | axis=0 num_outputs=3",
+       "Squeeze sq q5 first -> q4",
+       "Squeeze sk k5 first -> k4",
+       "Squeeze sv v5 first -> v",
+       "Mul fq q4 e -> q",
+       "Transpose tk k4 -> k | perm=0,1,3,2",
+       QUANTIZED("q", "as", "az"),
+       QUANTIZED("k", "as", "az"),
+       QUANTIZED("v", "as", "az"),
+       "DequantizeLinear uq bq as az -> qf",
+       "DequantizeLinear uk bk as az -> kf",
+       "DequantizeLinear uv bv as az -> vf",
+       "MatMul ms qf kf -> s2",
+       "Softmax no s2 -> n",
+       "QuantizeLinear nq n ws wz -> n8",
+       "DequantizeLinear nd n8 ws wz -> nf",
+       "MatMul my nf vf -> y4",
+       "QuantizeLinear yq y4 as az -> y8",
+       "Transpose ty y8 -> y | perm=0,2,1,3"},
+      "y"},
+     2,
+     7},
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -82,6 +119,7 @@ static void one_launch_has_the_bits_of_all(void** state) {
     if (got.siblings != c->siblings)
       fail_msg("%s: %d layers in the launch of another, not %d", c->graph.name, got.siblings,
                c->siblings);
+    assert_int_equal(got.joined, c->joined);
     pair_case_same(c->graph.name, &want, &got);
     pair_case_release(&want);
     pair_case_release(&got);

@@ -53,7 +53,7 @@ static bool reads_the_same(const assay_sized_layer_t* first, const assay_sized_l
 static assay_status_t add(siblings_t* g, int i) {
   const builder_t* b = g->b;
   const int n = g->of.n;
-  const assay_kernel_t* k = segment_kernel_of(b, i);
+  assay_kernel_t* k = segment_kernel_of(b, i);
   const assay_step_t* s = step_of(b, i);
   bool ok;
   if (!k || !k->enqueue || k->in_place >= 0 || k->scratch || !runs_alone(s)) return NULL;

@@ -7,10 +7,15 @@
 #include "backends/cuda/kernels/int8_siblings_args.h"
 #include "base/alloc.h"
 
-static const cuda_tile_t shapes[] = {{64, 64, 1, 1},   {64, 96, 1, 1},  {64, 128, 1, 1},
-                                     {128, 64, 2, 1},  {128, 96, 2, 1}, {128, 128, 2, 1},
-                                     {128, 192, 2, 1}, {128, 256, 2, 1}};
-enum { N_SHAPES = sizeof shapes / sizeof *shapes, CAPABILITY = 90 };
+typedef struct shape {
+  cuda_tile_t tile;
+  const char* name;
+} shape_t;
+#define SHAPE(rows, columns) \
+  { {rows, columns, (rows) / 64, 1}, "int8_siblings/" #rows "x" #columns }
+static const shape_t shapes[] = {SHAPE(64, 64),  SHAPE(64, 96),   SHAPE(64, 128),  SHAPE(128, 64),
+                                 SHAPE(128, 96), SHAPE(128, 128), SHAPE(128, 192), SHAPE(128, 256)};
+enum { N_SHAPES = sizeof shapes / sizeof *shapes, CAPABILITY = 90, WAYS = 3 };
 
 // ---- which layers -------------------------------------------------------------------------------
 
@@ -67,7 +72,7 @@ typedef struct read {
   cuda_int8_end_t text;  // of the first one; all have the same
 } read_t;
 
-static void close(read_t* r) {
+static void close_all(read_t* r) {
   for (int i = 0; i < r->n_open; i++) cuda_int8_close(&r->p[i]);
   cuda_int8_end_close(&r->text);
 }
@@ -86,7 +91,7 @@ static assay_status_t read(const assay_siblings_t* s, read_t* r, bool* ok) {
     ASSAY_TRY(cuda_int8_open(s->layers[i], &r->p[i], ok));
     if (!*ok) break;
     r->n_open = i + 1;
-    *ok = is_alike(&r->p[0], &r->p[i]);
+    *ok = is_alike(&r->p[0], &r->p[i]) && s->layers[i]->out[0].size <= INT32_MAX;
     r->scaled |= *ok && scalar_of(r->p[i].job.q);
   }
   return NULL;
@@ -136,24 +141,29 @@ static int64_t steps_of(const read_t* r) {
   return (r->p[0].p.args.k + terms_of(r) - 1) / terms_of(r);
 }
 
-// As int8_bulk.c predicts it.
+// Tiles of a multiprocessor are multiplied one after the other; where several have room there, one
+// ends while others multiply.
 static double predict(const cuda_own_t* own, const read_t* r, const cuda_tile_t* s) {
-  enum { INSTRUCTIONS = 24, LANES = 128 };
+  enum { INSTRUCTIONS = 24, LANES = 128 };  // of a sum's end; of a multiprocessor
   const int64_t blocks = blocks_of(r, s);
-  const double waves = ceil((double)blocks / own->properties.multiprocessors);
-  const double ends = INSTRUCTIONS * s->rows * (double)s->columns / (LANES * 1700);
-  return waves *
-         (0.5 + ends + (double)steps_of(r) * cuda_bulk_step_us(own, s, terms_of(r), blocks, 1));
+  const int together = s->columns > 128 ? 1 : s->rows > 64 ? 2 : 3;
+  const double tiles = ceil((double)blocks / own->properties.multiprocessors);
+  const double end = INSTRUCTIONS * s->rows * (double)s->columns / (LANES * 1700);
+  const double tile = (double)steps_of(r) * cuda_bulk_step_us(own, s, terms_of(r), blocks, 1);
+  const double shown = together > 1 ? fmax(0, end - tile) : end;
+  return 0.5 * ceil(tiles / together) + tiles * tile + end + (tiles - 1) * shown;
 }
 
-static const cuda_tile_t* find_tile(const cuda_own_t* own, const read_t* r) {
-  const cuda_tile_t* best = NULL;
-  double least = INFINITY;
-  for (int i = 0; i < N_SHAPES; i++) {
-    const double us = predict(own, r, &shapes[i]);
-    if (us < least) least = us, best = &shapes[i];
+// The shape before which so many are predicted to be faster; NULL: there is none.
+static const shape_t* find_shape(const cuda_own_t* own, const read_t* r, int way) {
+  double us[N_SHAPES];
+  for (int i = 0; i < N_SHAPES; i++) us[i] = predict(own, r, &shapes[i].tile);
+  for (int i = 0; way < WAYS && i < N_SHAPES; i++) {
+    int before = 0;
+    for (int k = 0; k < N_SHAPES; k++) before += us[k] < us[i] || (us[k] == us[i] && k < i);
+    if (before == way) return &shapes[i];
   }
-  return best;
+  return NULL;
 }
 
 // ---- making -------------------------------------------------------------------------------------
@@ -202,9 +212,8 @@ static assay_status_t load(const read_t* r, const cuda_tile_t* s, int stages,
   return st;
 }
 
-static assay_status_t build(read_t* r, int8_siblings_kernel_t* k, bool* ok) {
+static assay_status_t build(read_t* r, const cuda_tile_t* s, int8_siblings_kernel_t* k, bool* ok) {
   const cuda_own_t* own = cuda_own_of(r->s->layers[0]);
-  const cuda_tile_t* s = find_tile(own, r);
   const int64_t blocks = blocks_of(r, s);
   const int step_bytes = (s->rows + s->columns) * terms_of(r);
   const int stages = cuda_bulk_block_stages(own, s, blocks <= own->properties.multiprocessors,
@@ -228,25 +237,28 @@ static assay_status_t build(read_t* r, int8_siblings_kernel_t* k, bool* ok) {
   return *ok ? load(r, s, stages, k) : NULL;
 }
 
-static assay_status_t make(read_t* r, assay_kernel_t** out) {
+static assay_status_t make(read_t* r, int way, assay_kernel_t** out) {
+  const shape_t* shape = find_shape(cuda_own_of(r->s->layers[0]), r, way);
   int8_siblings_kernel_t* k = NULL;
   bool ok = false;
+  if (!shape) return NULL;
   ASSAY_TRY(ASSAY_NEW(&k));
-  k->base = (assay_kernel_t){.in_place = -1, .enqueue = enqueue, .destroy = destroy};
-  assay_status_t st = build(r, k, &ok);
+  k->base =
+      (assay_kernel_t){.name = shape->name, .in_place = -1, .enqueue = enqueue, .destroy = destroy};
+  assay_status_t st = build(r, &shape->tile, k, &ok);
   if (st || !ok) return destroy(&k->base), st;
   *out = &k->base;
   return NULL;
 }
 
-static assay_status_t make_siblings(const assay_siblings_t* s, assay_kernel_t** out) {
+static assay_status_t make_siblings(const assay_siblings_t* s, int way, assay_kernel_t** out) {
   read_t* r = NULL;
   bool ok;
   ASSAY_TRY(ASSAY_NEW(&r));
   r->s = s;
   assay_status_t st = read(s, r, &ok);
-  if (!st && ok) st = make(r, out);
-  close(r);
+  if (!st && ok) st = make(r, way, out);
+  close_all(r);
   assay_free(r);
   return st;
 }
