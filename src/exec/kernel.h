@@ -135,10 +135,13 @@ typedef struct assay_variant {
 } assay_variant_t;
 
 // Two layers one after the other, the second of which reads what the first one makes, with the
-// kernels that run them one by one.
+// kernels that run them one by one. Between them there may be layers that only give it another
+// shape.
 typedef struct assay_layer_pair {
   const assay_sized_layer_t* layers[2];
   assay_kernel_t* kernels[2];
+  int input;   // the second one's that is what the first one makes, as it lies
+  bool views;  // in another shape, under the name of another value
   bool hides;  // only the second one reads what the first one makes: it need not be written
 } assay_layer_pair_t;
 
@@ -194,8 +197,11 @@ typedef struct assay_tactic {
   // reads the inputs of the first layer, behind them those of the second, where what the first one
   // makes stays UNDEFINED, and writes output 0 of either. It may write before all is read; but
   // where the first kernel may write over an input (in_place), it says so as well, hides what that
-  // makes, or does not run where that one does. *out stays NULL where the pair is none for it.
+  // makes, or does not run where that one does. Nor does it where the second one may write over
+  // what the first one makes, unless it may, too, and says so. *out stays NULL where the pair is
+  // none for it.
   assay_status_t (*make_pair)(const assay_layer_pair_t* p, assay_kernel_t** out);
+  bool pairs_views;  // it is asked for pairs with views between them as well
   // Of a tactic that runs several layers in the launch of the last one, on a device, and has none
   // of those above: it is given that layer, one that `ends` such a launch, adds those that it
   // takes, and makes a kernel that gives the last one's output the bits that their kernels give it.

@@ -97,7 +97,8 @@ assay_status_t assay_choose_pair(assay_choice_t* c, const assay_layer_pair_t* p,
   ASSAY_TRY(is_forced(c, p, &forced));
   for (size_t t = 0; !forced && !*out && t < c->setting.n_tactics; t++) {
     const assay_tactic_t* tactic = c->setting.tactics[t];
-    if (tactic->make_pair && assay_ways_allow(c, tactic)) ASSAY_TRY(choose(c, p, tactic, out));
+    if (tactic->make_pair && (!p->views || tactic->pairs_views) && assay_ways_allow(c, tactic))
+      ASSAY_TRY(choose(c, p, tactic, out));
   }
   return NULL;
 }

@@ -418,10 +418,10 @@ static assay_status_t enqueue_layer(device_run_t* d, int i) {
   return enqueue_moves(d, s->outputs, s->end);
 }
 
-// Layers i and i + 1 in one launch; nothing is moved for the second one.
+// Layer i and the second one of its pair in one launch; nothing is moved for that.
 static assay_status_t enqueue_pair(device_run_t* d, int i) {
   const assay_step_t* a = assay_runner_step_of(&d->runner, (size_t)i);
-  const assay_step_t* b = assay_runner_step_of(&d->runner, (size_t)i + 1);
+  const assay_step_t* b = assay_runner_step_of(&d->runner, (size_t)a->second);
   assay_device_ptr_t in[ASSAY_KERNEL_OPERANDS];
   const assay_device_ptr_t out[2] = {d->at[a->out[0]], d->at[b->out[0]]};
   ASSAY_TRY(mark(d, RUNNING, i));
@@ -470,8 +470,8 @@ static assay_status_t enqueue_step(device_run_t* d, int i, int to, int* n) {
   if (s->joint) return enqueue_joint(d, i);
   if (s->is_sibling) return enqueue_moves(d, s->outputs, s->end);
   if (s->siblings) return enqueue_siblings(d, i);
-  if (!s->pair || i + 1 == to) return enqueue_layer(d, i);
-  *n = 2;
+  if (!s->pair || s->second >= to) return enqueue_layer(d, i);
+  *n = s->second - i + 1;
   return enqueue_pair(d, i);
 }
 

@@ -78,8 +78,10 @@ typedef struct assay_step {
   assay_accuracy_gates_t gates;
   size_t moves, outputs, end;  // [moves, outputs) come before the kernel, [outputs, end) after it
   int pipeline;                // 1 + its number; 0: it runs by itself
-  // Runs this layer and the next one where both are put into a queue at once; NULL: each its own.
+  // Runs this layer and a second one, the next that is no view, where both are put into a queue at
+  // once; NULL: each its own.
   assay_kernel_t* pair;
+  int second;
   // Runs this layer and others before it, which are run by no kernel of their own; NULL: none.
   assay_kernel_t* joint;
   int joins[ASSAY_JOINT_LAYERS], n_joins;  // this step first, as the kernel reads them
