@@ -2,7 +2,8 @@
 //
 // For every byte it is kept who wrote and who read last, and when: two accesses of which one
 // writes race if different lanes made them with no barrier in between: of the block, or of the
-// group of four warps or the warp where it is one; lanes of different blocks always do.
+// group of four warps or the warp where it is one; of different blocks, one of their cluster that
+// orders memory.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,9 +231,22 @@ static bool same_block_epoch(uint64_t a, uint64_t b) { return same(a, b, BLOCK_A
 static bool same_group_epoch(uint64_t a, uint64_t b) { return same(a, b, GROUP_AT, GROUP_BITS); }
 static bool same_warp_epoch(uint64_t a, uint64_t b) { return same(a, b, 0, WARP_BITS); }
 
+// Whether a barrier of the cluster, which orders memory, lies behind what another of its blocks
+// did.
+static bool is_before_cluster(const run_t* r, uint64_t before) {
+  for (int i = 0; i < r->n_cluster; i++) {
+    const run_t* other = r->cluster[i];
+    if (bits((uint64_t)other->block, 0, NUMBER_BITS) != bits(before, NUMBER_AT, NUMBER_BITS))
+      continue;
+    return !bits(other->memory_epoch - bits(before, BLOCK_AT, BLOCK_BITS) - 1, BLOCK_BITS - 1, 1);
+  }
+  return false;
+}
+
 // Whether nothing orders an earlier access and one of now.
 static bool is_open(const run_t* r, uint64_t before, uint64_t now, unsigned by) {
-  if (by == BY_BLOCKS || !same_block(before, now)) return true;
+  if (by == BY_BLOCKS) return true;
+  if (!same_block(before, now)) return !is_before_cluster(r, before);
   if (!same_block_epoch(before, now)) return false;
   if (by == BY_GROUPS || (r->group && !same_group(r, before, now))) return true;
   if (!same_group_epoch(before, now)) return false;

@@ -400,6 +400,12 @@ static bool has_failed(run_t* const* blocks, int n) {
   return any;
 }
 
+// What blocks of the cluster have done is done; arrivals at this one's barriers, too.
+static void order_memory(run_t* r) {
+  r->memory_epoch = ++r->block_epoch;
+  for (int i = 0; i < r->n_barriers; i++) r->barriers[i].shared = false;
+}
+
 // Goes on where all blocks have come to the cluster's barrier.
 static void release_cluster(run_t* const* blocks, int n) {
   int at = 0, ended = 0;
@@ -420,8 +426,8 @@ static void release_cluster(run_t* const* blocks, int n) {
   }
   for (int i = 0; i < n; i++) {
     blocks[i]->cluster_epoch++;
+    if (blocks[i]->orders_memory) order_memory(blocks[i]);
     blocks[i]->at_cluster = false;
-    if (blocks[i]->orders_memory) blocks[i]->memory_epoch = ++blocks[i]->block_epoch;
     release_block(blocks[i]);
   }
 }

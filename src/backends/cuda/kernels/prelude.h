@@ -72,14 +72,14 @@ DEVICE uint32_t cluster_rank(void) {
 #define SYNC() __syncthreads()
 // All threads of all blocks of a cluster have begun, and barriers that they made (BARRIERS_MADE)
 // are there for all of them. It orders no other memory: SYNC_CLUSTER_MEMORY does, so that what was
-// stored into shared memory before is there for other blocks, and what was read there has been.
+// stored before is there for other blocks, and what was read there has been; lanes of a warp may
+// come to it from different branches.
 #if __CUDA_ARCH__ >= 900
 #define SYNC_CLUSTER()                                                                            \
   asm volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;" :: \
                    : "memory")
-#define SYNC_CLUSTER_MEMORY()                                                                     \
-  asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" :: \
-                   : "memory")
+#define SYNC_CLUSTER_MEMORY() \
+  asm volatile("barrier.cluster.arrive.release; barrier.cluster.wait.acquire;" ::: "memory")
 #else
 #define SYNC_CLUSTER() __syncthreads()
 #define SYNC_CLUSTER_MEMORY() __syncthreads()

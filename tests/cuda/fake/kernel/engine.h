@@ -61,7 +61,7 @@ typedef enum fake_warp_op {
 typedef struct fake_engine {
   void* (*global)(fake_lane_t* lane, uint64_t address, int line);
   void (*sync)(fake_lane_t* lane, int line);
-  // memory: whether it orders what is stored into shared memory, and read there.
+  // memory: whether it orders what is stored, and read by other blocks.
   void (*sync_cluster)(fake_lane_t* lane, int memory, int line);
   void (*sync_group)(fake_lane_t* lane, int threads, int line);
   void (*sync_warp)(fake_lane_t* lane, int line);
