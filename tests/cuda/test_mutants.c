@@ -46,6 +46,12 @@ static const char shared_turns_options[] =
 static const char clusters_options[] =
     "-DIN=f16 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=96 -DSTAGES=2 -DTURNED=1 -DW_CONSTANT=0";
 
+// Two clusters of two blocks, which normalize their rows in place.
+static const char normed_options[] =
+    "-DIN=f16 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=96 -DSTAGES=4 -DTURNED=1 -DW_CONSTANT=0 -DCLUSTER=2 "
+    "-DX_SHARING=2 -DNORM_TYPE=f32 -DNORM_SPAN=32 -DNORM_KEEP=2 -DNORM_VEC=4 -DNORM_CENTERED=1 "
+    "-DNORM_SCALE=0 -DNORM_BIAS=0 -DNORM_MOVED=0";
+
 // Weights in two parts, one after the other.
 static const char parts_options[] =
     "-DIN=f32 -DOUT=f32 -DCONV=0 -DBM=128 -DBN=96 -DSTAGES=4 "
@@ -69,6 +75,7 @@ enum {
   TURNS,
   SHARED_TURNS,
   CLUSTERS,
+  NORMED,
   PARTS,
   ATTENTION
 };
@@ -156,6 +163,18 @@ static const sample_t samples[] = {
                    .shared_bytes = 2 * (128 + 96) * 128 + 2048,
                    .cluster = 2,
                    .dependent = true}},
+    [NORMED] = {"product_norm.cu",
+                "product_norm",
+                normed_options,
+                140,
+                184,
+                456,
+                true,
+                {.blocks = 4,
+                 .threads = 320,
+                 .shared_bytes = 4 * (128 + 96) * 128 + 2048,
+                 .cluster = 2,
+                 .dependent = true}},
     [PARTS] = {"product_parts.cu",
                "product_parts",
                parts_options,
@@ -254,10 +273,12 @@ static void give_mma(product_args_t* a, const sample_args_t* s) {
 }
 
 // The same, with what the copy engine knows of both sides.
-static assay_status_t give_bulk(assay_queue_t* q, product_bulk_args_t* a, const sample_args_t* s) {
-  const cuda_tiles_t x = {ASSAY_TYPE_FLOAT16, s->depth, s->rows, s->depth, 64, 128, false};
+static assay_status_t give_bulk(assay_queue_t* q, product_bulk_args_t* a, const sample_args_t* s,
+                                int rows) {
+  const cuda_tiles_t x = {ASSAY_TYPE_FLOAT16, s->depth, s->rows, s->depth, 64, rows, false};
   const cuda_tiles_t w = {ASSAY_TYPE_FLOAT16, s->columns, s->depth, s->columns, 32, 64, false};
   give_mma(&a->product, s);
+  a->product.norm = (norm_args_t){.y = s->z, .epsilon = 0.5F};
   ASSAY_TRY(cuda_map_tiles(q, &x, s->x, &a->x));
   return cuda_map_tiles(q, &w, s->y, &a->w);
 }
@@ -327,7 +348,9 @@ static assay_status_t launch(platform_t* p, const sample_t* s, cuda_kernel_t k, 
   if (is_sample(s, MMA) || is_sample(s, WGMMA))
     give_mma(&args.mma, &a);
   else if (is_sample(s, BULK) || is_sample(s, TURNS) || is_sample(s, CLUSTERS))
-    ASSAY_TRY(give_bulk(p->queue, &args.bulk, &a));
+    ASSAY_TRY(give_bulk(p->queue, &args.bulk, &a, 128));
+  else if (is_sample(s, NORMED))
+    ASSAY_TRY(give_bulk(p->queue, &args.bulk, &a, 64));
   else if (is_sample(s, PARTS))
     ASSAY_TRY(give_parts(p->queue, &args.bulk, &a));
   else if (is_sample(s, ATTENTION))
@@ -497,7 +520,8 @@ static const fault_t faults[] = {
     {MMA, "columns of a fragment", "2 * (LANE % 4)", "2 * (LANE / 8)", 0, ""},
     {BULK, "barriers that the copy engine does not see", "BARRIERS_MADE();", "", 0,
      "BARRIERS_MADE"},
-    {BULK, "barriers that others do not see", "SYNC();\n  LAUNCH_NEXT();", "LAUNCH_NEXT();", 0, ""},
+    {BULK, "barriers that others do not see", "BLOCKS_BEGIN();\n  LAUNCH_NEXT();", "LAUNCH_NEXT();",
+     0, ""},
     {BULK, "tiles are not waited for",
      "barrier_wait(s->full + turn->stage * BARRIER, turn->parity);", "", 0, ""},
     {BULK, "the phase before is waited for", "turn->stage * BARRIER, turn->parity)",
@@ -588,13 +612,13 @@ static const fault_t faults[] = {
     {CLUSTERS, "a block ends behind the turn before", "% 2) ^ 1);\n}", "% 2));\n}", 0, ""},
     {CLUSTERS, "memory of the last step is never given back", "release(last);", "(void)last;", 0,
      "nobody ends"},
-    {CLUSTERS, "stages of the first block alone are given back", "LANE < SHARING", "LANE < 1", 0,
+    {CLUSTERS, "stages of the first block alone are given back", "LANE < SHARERS", "LANE < 1", 0,
      "nobody ends"},
-    {CLUSTERS, "stages of the second block alone are given back", "LANE < SHARING", "LANE == 1", 0,
+    {CLUSTERS, "stages of the second block alone are given back", "LANE < SHARERS", "LANE == 1", 0,
      "nobody ends"},
     {CLUSTERS, "the other block's stages are not given back",
      "barrier_arrive_in(empty, (uint32_t)LANE)", "barrier_arrive_in(empty, CLUSTER_RANK)", 0, ""},
-    {CLUSTERS, "the other block's readers are not waited for", "READERS * SHARING", "READERS", 0,
+    {CLUSTERS, "the other block's readers are not waited for", "READERS * SHARERS", "READERS", 0,
      ""},
     {CLUSTERS, "a block asks for no weights", "% SHARING == 0", "% SHARING == 0 && CLUSTER_RANK", 0,
      "nobody ends"},
@@ -613,6 +637,21 @@ static const fault_t faults[] = {
      "a race"},
     {CLUSTERS, "pairs have the same rows", "SHARING * BM, BN", "BM, BN", 0, ""},
     {CLUSTERS, "sums are put where a tile is read", "SYNC();  // no tile", "// no tile", 0, ""},
+    {NORMED, "rows are read before all have stored theirs", "  SYNC_ROWS();", "  SYNC();", 0,
+     "a race"},
+    {NORMED, "blocks wait for each other, and not for what they store",
+     "SYNC_ROWS SYNC_CLUSTER_MEMORY", "SYNC_ROWS SYNC_CLUSTER", 0, "a race"},
+    {NORMED, "all blocks have the first one's rows", "* CLUSTER + RANK", "* CLUSTER", 0, "a race"},
+    {NORMED, "warps have rows that others have", "WARPS * CLUSTER)", "WARPS)", 0, "a race"},
+    {NORMED, "rows behind the last one", "(left < BM ? left : BM)", "BM", 0, ""},
+    {NORMED, "blocks begin before all have their barriers", "BLOCKS_BEGIN();", "SYNC();", 0,
+     "SYNC_CLUSTER"},
+    {NORMED, "a block asks for the same rows", "CLUSTER_RANK * X_PART", "0", 0, ""},
+    {NORMED, "a block keeps its rows", "(1u << X_SHARING) - 1", "1u << CLUSTER_RANK", 0,
+     "nobody ends"},
+    {NORMED, "other blocks' readers are not waited for", "READERS * SHARERS", "READERS", 0, ""},
+    {NORMED, "other blocks' stages are not given back", "LANE < SHARERS", "LANE < 1", 0,
+     "nobody ends"},
     {WGMMA, "a wait for copies too few", "WAIT_COPIES(STAGES - 3)", "WAIT_COPIES(STAGES - 2)", 0,
      ""},
     {WGMMA, "no fence behind copies", "FENCE_ASYNC();", "", 0, "FENCE_ASYNC"},

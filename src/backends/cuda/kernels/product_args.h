@@ -2,6 +2,7 @@
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_ARGS_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_ARGS_H_
 
+#include "norm_args.h"
 #include "program_args.h"
 
 enum { PRODUCT_DIMS = 6, PRODUCT_AXES = 3 };
@@ -46,6 +47,7 @@ typedef struct product_args {
   // rows share; and how many elements are kept of them for 64 of its rows, at most.
   address_t scale;
   int32_t scale_rows, scale_step;
+  norm_args_t norm;  // of product_norm.cu
 } product_args_t;
 
 #endif  // ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_ARGS_H_

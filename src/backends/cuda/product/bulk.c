@@ -188,10 +188,11 @@ static assay_status_t launch(const cuda_product_t* p, const cuda_tile_t* s, assa
   const int line = cuda_bulk_terms(p);
   if (!cuda_bulk_read_left(p, line, &b) || !read_weights(p, &b))
     return ASSAY_ERROR(ASSAY_INTERNAL, "a product is no longer one for the copy engine");
-  b.rows.height = s->rows;
+  const bool shares_weights = grid->cluster > 1 && !p->normalized;
+  b.rows.height = p->x_sharing > 1 ? s->rows / p->x_sharing : s->rows;
   b.places.places = s->rows;
   b.weights.width = b.turned && s->columns % line ? line / 2 : line;
-  b.weights.height = b.turned ? line : grid->cluster > 1 ? s->columns / grid->cluster : s->columns;
+  b.weights.height = b.turned ? line : shares_weights ? s->columns / grid->cluster : s->columns;
   ASSAY_TRY(cuda_bulk_map(q, &b, args->x, args->w, &all.x, &all.w));
   return cuda_queue_launch(q, kernel, grid, &all);
 }

@@ -18,6 +18,13 @@ typedef struct product_kernel {
   cuda_product_launch_t way;  // {0}: the kernel takes the arguments as they are
 } product_kernel_t;
 
+static void fill_norm(const cuda_product_t* p, const assay_device_ptr_t* in, assay_device_ptr_t out,
+                      norm_args_t* args) {
+  args->y = out;
+  args->scale = p->norm_scale < 0 ? 0 : in[p->norm_scale];
+  args->bias = p->norm_bias < 0 ? 0 : in[p->norm_bias];
+}
+
 static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assay_device_ptr_t* in,
                               const assay_device_ptr_t* out, assay_device_ptr_t scratch) {
   const product_kernel_t* k = (const product_kernel_t*)base;
@@ -34,6 +41,7 @@ static assay_status_t enqueue(assay_kernel_t* base, assay_queue_t* q, const assa
   }
   if (k->p.scaled) args.scale = in[k->p.scale];
   args.y = out[0];
+  if (k->p.normalized) fill_norm(&k->p, in, out[1], &args.norm);
   if (k->program) cuda_program_fill(k->program, in, &args.program);
   if (k->way.enqueue) return k->way.enqueue(&k->p, k->way.tile, q, k->kernel, &k->grid, &args);
   return cuda_queue_launch(q, k->kernel, &k->grid, &args);

@@ -34,6 +34,11 @@ typedef struct cuda_product {
   int halves;                   // then: the input that stands for what the product makes
   bool scaled;                  // the left side is multiplied by what args.scale says (scale.c),
   int scale;                    // which is this input
+  bool normalized;              // what is made is normalized by args.norm into a second output
+                                // (product_norm.c), with
+  int norm_scale, norm_bias;    // these inputs; -1: there is none
+  int x_sharing;                // so many blocks of a cluster bring parts of the left side for all
+                                // of them; 0: each block brings its own
   bool tf32;                    // float32 is rounded to tf32 where it is multiplied
   int parts;  // of float32: the constant weights lie in so many parts of tf32 (constants.h)
   assay_layout_t layout;

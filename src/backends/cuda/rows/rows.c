@@ -198,6 +198,7 @@ static bool use_last_axes(const assay_sized_layer_t* l, const assay_node_t* n, c
   for (int i = axis; i < x->rank; i++) is_term[i] = true;
   *period = assay_dims_product(x->dims, axis, x->rank);
   k->args.groups = k->args.channels = k->args.run = 1;
+  k->along_last = true;
   assay_str_printf(&k->options, "-DAFFINE=0 ");
   return use_dims(l, x, is_term, ASSAY_LAYOUT_PLAIN, k);
 }
@@ -268,6 +269,7 @@ static bool read_norm(const assay_sized_layer_t* l, const assay_node_t* n, const
   if (assay_attr_i64(n, "stash_type", ASSAY_TYPE_FLOAT) != ASSAY_TYPE_FLOAT) return false;
   k->args.epsilon = (float)assay_attr_f64(n, "epsilon", norm->epsilon);
   k->kernel = "rows_normalize";
+  k->centered = norm->centered;
   assay_str_printf(&k->options, "-DNORMALIZE %s", norm->centered ? "-DCENTERED " : "");
   return (by_channel ? use_groups(l, n, norm, x, k, &period)
                      : use_last_axes(l, n, norm, x, k, &period)) &&

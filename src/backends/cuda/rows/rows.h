@@ -11,6 +11,8 @@ typedef struct cuda_rows_kernel {
   rows_args_t args;
   // Operands: of the layer's inputs, and of its outputs after the first.
   int x, skip, skip_bias, scale, bias, mean, inverse, sum;
+  bool along_last, centered;  // a normalization of the last axes, with one row of parameters; that
+                              // takes the mean off
   const char* kernel;
   assay_str_t options;  // until it is compiled
 } cuda_rows_kernel_t;

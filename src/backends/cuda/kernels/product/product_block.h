@@ -21,8 +21,15 @@
 #error "no such tile"
 #endif
 
+// Other blocks arrive at barriers, and so do tiles that they ask for.
+#if SHARERS > 1
+#define BLOCKS_BEGIN SYNC_CLUSTER
+#else
+#define BLOCKS_BEGIN SYNC
+#endif
+
 // While one block ends its sums, others multiply.
-#define TOGETHER_BLOCKS (BN > 128 ? 1 : BM > 64 || SPLIT > 1 ? 2 : 3)
+#define TOGETHER_BLOCKS (BN > 128 || BM > 128 ? 1 : BM > 64 || SPLIT > 1 ? 2 : 3)
 
 // Sums of all blocks of a tile are there.
 #if SPLIT > 1
@@ -41,7 +48,7 @@ DEVICE void* multiply_tile(const tensor_map_t* x, const tensor_map_t* w, const p
   const int steps = COUNT_STEPS(a);
   const uint32_t warp = shuffle_u32((uint32_t)THREAD / WARP, 0);  // the same for all, visibly
   if (THREAD == 0) make_barriers(&s);
-  SYNC();
+  BLOCKS_BEGIN();
   LAUNCH_NEXT();
   sum_t sums[BN / 2];
   turn_t turn = {0, 0};

@@ -16,6 +16,7 @@
 // Blocks that share ask for a part of the weights each, which comes to all of them: a stage has two
 // sides. It is full in a block where all parts have come, whoever asked; and free where the readers
 // of all blocks have released it, since what one asks for is written into the memory of all.
+// X_SHARING: the same of blocks that have the same rows, and of the left side.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_STAGES_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_STAGES_H_
 
@@ -65,6 +66,14 @@ DEVICE int find_first_step(const product_args_t* a, uint32_t rank) {
 #define FIRST_STEP(a) 0
 #define COUNT_STEPS(a) (((int)(a)->k + BK - 1) / BK)
 #endif
+#ifndef X_SHARING
+#define X_SHARING 1
+#endif
+#define SHARERS (SHARING * X_SHARING)
+#if (SHARING > 1 && X_SHARING > 1) || BM % (8 * X_SHARING) || (CONV && X_SHARING > 1)
+#error "no such sharing"
+#endif
+#define X_PART (BM / X_SHARING)  // rows that are asked for at once
 // Columns of the weights that are asked for at once.
 #define W_PART (TURNED ? LINE : BN / SHARING)
 
@@ -108,7 +117,7 @@ DEVICE stages_t find_stages(uint32_t at) {
 DEVICE void make_barriers(const stages_t* s) {
   for (int i = 0; i < STAGES; i++) {
     barrier_make(s->full + (uint32_t)i * BARRIER, 2);
-    barrier_make(s->empty + (uint32_t)i * BARRIER, READERS * SHARING);
+    barrier_make(s->empty + (uint32_t)i * BARRIER, READERS * SHARERS);
   }
   BARRIERS_MADE();
 }
@@ -191,6 +200,10 @@ DEVICE void ask_for_left(const tensor_map_t* x, const product_args_t* a, const s
 #if CONV
     ask_for_windows(x, &w, to, full);
     next_windows(a, &w);
+#elif X_SHARING > 1
+    const uint32_t part = CLUSTER_RANK * X_PART;
+    bulk_tile_multicast(to + part * STEP_BYTES, x, (first + i) * BK, (int)(t->row + part), full,
+                        (1u << X_SHARING) - 1);
 #else
     bulk_tile(to, x, (first + i) * BK, (int)t->row, full);
 #endif
@@ -230,8 +243,8 @@ DEVICE uint64_t describe_right(uint32_t w) {
 
 // A stage is read no more by this warp.
 DEVICE void release(uint32_t empty) {
-#if SHARING > 1
-  if (LANE < SHARING) barrier_arrive_in(empty, (uint32_t)LANE);
+#if SHARERS > 1
+  if (LANE < SHARERS) barrier_arrive_in(empty, (uint32_t)LANE);
 #else
   if (LANE == 0) barrier_arrive(empty);
 #endif
