@@ -34,7 +34,8 @@ usage() {
 
 # Tests whose kernels run on a real GPU, too.
 KERNEL_TESTS=(cuda_test_wgmma cuda_test_bulk cuda_test_parts cuda_test_fma cuda_test_pairs cuda_test_gates cuda_test_scales cuda_test_attention cuda_test_int8 cuda_test_int8_bulk
-  cuda_test_int8_pairs cuda_test_quantized_pairs cuda_test_attention_int8 cuda_test_few cuda_test_rough cuda_test_ex2)
+  cuda_test_int8_pairs cuda_test_int8_siblings cuda_test_int8_excite cuda_test_quantized_pairs cuda_test_attention_int8 cuda_test_norms cuda_test_lines cuda_test_direct_conv
+  cuda_test_few cuda_test_rough cuda_test_ex2)
 
 pack() {
   local file=${1:-build/gpu.tar.xz} folder programs=(assay cuda_test_driver "${KERNEL_TESTS[@]}" promises backends_random_graphs)

@@ -85,12 +85,21 @@ static inline void product_case_same(const graph_case_t* c, assay_format_t forma
   assay_model_release(m);
 }
 
-// Of row i: on a GPU by all kernels. On the host, where each takes seconds to compile and run, by
-// the first one and every third of the others, and the next two rows by those left out.
+// How many kernels there are for one that a row is tried by. On the host each takes seconds to
+// compile and run; ASSAY_TEST_SHARE says it of a GPU on which they do, too, and of all others.
+static inline size_t product_case_step(void) {
+  enum { ON_HOST = 5 };
+  const char* share = getenv("ASSAY_TEST_SHARE");
+  const long step = share ? strtol(share, NULL, 10) : 0;
+  if (step > 0) return (size_t)step;
+  return getenv("ASSAY_TEST_GPU") || getenv("ASSAY_FULL") ? 1 : ON_HOST;
+}
+
+// Row i: by the first kernel and some of the others, and the next rows by those left out.
 static inline void product_case_share(const graph_case_t* rows, size_t i, assay_format_t format,
                                       const char* const* kernels) {
   enum { MOST = 63 };
-  const size_t step = getenv("ASSAY_TEST_GPU") ? 1 : 3;
+  const size_t step = product_case_step();
   const char* some[MOST + 1] = {*kernels};
   size_t n = 0, all = 0;
   while (kernels[all]) all++;
