@@ -101,9 +101,19 @@ DEVICE void finish_tile(const product_args_t* a, const tile_t* t, const float* s
     128 * (FINISH_THREADS / (FINISH_COLUMNS / TOGETHER)) * (FINISH_COLUMNS / TOGETHER)
 #error "a thread has more sums than bits"
 #endif
-// The row and column, of the tile, of a thread's first open sum of a word.
-DEVICE int find_open(open_bits_t open, int word, int thread, int* column) {
-  const int i = word * OPEN_BITS + lowest_bit(open), threads = FINISH_COLUMNS / TOGETHER;
+DEVICE bool has_open(const open_bits_t* open) { return open[0] || open[OPEN_WORDS - 1]; }
+
+// Takes a thread's first open sum: its row and column in the tile.
+DEVICE int take_open(open_bits_t* open, int thread, int* column) {
+  const int threads = FINISH_COLUMNS / TOGETHER;
+  int i;
+  if (OPEN_WORDS > 1 && !open[0]) {
+    i = OPEN_BITS + lowest_bit(open[OPEN_WORDS - 1]);
+    open[OPEN_WORDS - 1] &= open[OPEN_WORDS - 1] - 1;
+  } else {
+    i = lowest_bit(open[0]);
+    open[0] &= open[0] - 1;
+  }
   *column = thread % threads * TOGETHER + i % TOGETHER;
   return thread / threads + i / TOGETHER * ROWS_AT_ONCE;
 }
@@ -112,16 +122,13 @@ DEVICE int find_open(open_bits_t open, int word, int thread, int* column) {
 DEVICE void finish_all_open(const product_args_t* a, const tile_t* t, const ending_t* e,
                             const float* sums, int thread, open_bits_t* open) {
   ROLLED
-  for (int word = 0; word < OPEN_WORDS; word++)
-    while (open[word]) {
-      int column;
-      const int row = find_open(open[word], word, thread, &column);
-      float bias = 0;
-      open[word] &= open[word] - 1;
-      if (a->bias)
-        bias = GLOBAL(const float, a->bias)[t->matrix * a->bias_step + t->column + column];
-      finish_open(a, e, t->row + row, t->column + column, sums[row * SUM_STEP + column], bias);
-    }
+  while (has_open(open)) {
+    int column;
+    const int row = take_open(open, thread, &column);
+    float bias = 0;
+    if (a->bias) bias = GLOBAL(const float, a->bias)[t->matrix * a->bias_step + t->column + column];
+    finish_open(a, e, t->row + row, t->column + column, sums[row * SUM_STEP + column], bias);
+  }
 }
 #else
 DEVICE void finish_all_open(const product_args_t* a, const tile_t* t, const ending_t* e,
@@ -177,7 +184,10 @@ DEVICE void finish_rows(const product_args_t* a, const tile_t* t, const ending_t
     if (a->bias) UNROLL
     for (int j = 0; j < TOGETHER; j++) together[j] += bias[j];
     const open_bits_t left = store_at(a, y, line, place, n, whole, together);
-    open[OPEN_WORDS > 1 && i >= OPEN_BITS] |= left << i % OPEN_BITS;
+    if (OPEN_WORDS > 1 && i >= OPEN_BITS)
+      open[OPEN_WORDS - 1] |= left << i % OPEN_BITS;
+    else
+      open[0] |= left << i % OPEN_BITS;
     line += ROWS_AT_ONCE;
     y += ROWS_AT_ONCE * a->y_row;
     sums += ROWS_AT_ONCE * SUM_STEP;
@@ -267,16 +277,14 @@ DEVICE void begin_list(char* sums, int thread) {
 DEVICE void put_open(const product_args_t* a, const tile_t* t, const float* sums, int thread,
                      open_bits_t* open, open_list_t* list) {
   ROLLED
-  for (int word = 0; word < OPEN_WORDS; word++)
-    while (open[word]) {
-      int column;
-      const int row = find_open(open[word], word, thread, &column);
-      const uint32_t at = atomic_add_u32(&list->count, 1);
-      if (at >= OPEN_ROOM) return;
-      list->sums[at].sum = sums[row * SUM_STEP + column];
-      list->sums[at].place = (index_t)((t->row + row) * a->y_row + t->column + column);
-      open[word] &= open[word] - 1;
-    }
+  while (has_open(open)) {
+    const uint32_t at = atomic_add_u32(&list->count, 1);
+    if (at >= OPEN_ROOM) return;
+    int column;
+    const int row = take_open(open, thread, &column);
+    list->sums[at].sum = sums[row * SUM_STEP + column];
+    list->sums[at].place = (index_t)((t->row + row) * a->y_row + t->column + column);
+  }
 }
 
 // Behind a meeting of all that put sums there; it ends with one.
