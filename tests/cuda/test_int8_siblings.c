@@ -1,5 +1,6 @@
 // Products of one left side, whose sums become bytes by quantizers of their own, in one launch on a
 // GPU that is not there (fake/): the bits of a launch each, and the layers that stay alone.
+#include "base/shown.h"
 #include "cuda/int8_case.h"
 #include "cuda/pair_case.h"
 
@@ -154,9 +155,65 @@ static void layers_that_are_looked_at_stay_alone(void** state) {
   pair_case_deinit(&s);
 }
 
+// A timing cache with another time of all ways of one launch.
+static void retime(const char* times, const char* microseconds, assay_str_t* out) {
+  for (const char* line = times; *line;) {
+    const size_t all = strcspn(line, "\n"), length = all + (line[all] == '\n');
+    const char* name = strstr(line, " int8_siblings/");
+    if (name && name < line + all)
+      assay_str_printf_raw(out, "%s%.*s", microseconds, (int)(line + length - name), name);
+    else
+      assay_str_printf_raw(out, "%.*s", (int)length, line);
+    line += length;
+  }
+}
+
+static const graph_case_t small = {
+    "few rows and terms",
+    21,
+    {"x uint8[3,16]"},
+    {NUMBERS, "s float[] 0.5", "s2 float[] 0.4", "w1 int8[16,8]", "w2 int8[16,8]"},
+    {PRODUCT("q", "w1", BY_ONE("q")), BYTES("q", "as", "az"), PRODUCT("k", "w2", "s2 -> wfk"),
+     BYTES("k", "bs", "bz")},
+    "yq yk"};
+
+// Each kernel takes 5 us on the clock of the platform.
+static void one_launch_has_to_be_faster(void** state) {
+  static const struct {
+    const char* microseconds;
+    int siblings;
+  } times[] = {{"4.00", 1}, {"9.99", 1}, {"10.00", 0}, {"80.00", 0}};
+  static const char sources[] = "-int8_mma,-int8_direct";
+  (void)state;
+  pair_case_sample_t s;
+  pair_case_run_t want, got;
+  assay_str_t measured = {0};
+  pair_case_init(&small, &s);
+  fill(&s, 1);
+  pair_case_run(s.m, ASSAY_FORMAT_FP32,
+                &(pair_case_way_t){.sources = sources, .measured = &measured}, s.in, &want);
+  for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+    assay_str_t text = {0};
+    retime(assay_str_get(&measured), times[i].microseconds, &text);
+    pair_case_run(s.m, ASSAY_FORMAT_FP32,
+                  &(pair_case_way_t){.sources = sources, .times = assay_str_get(&text)}, s.in,
+                  &got);
+    if (got.siblings != times[i].siblings)
+      fail_msg("%s us: %d layers in the launch of another", times[i].microseconds, got.siblings);
+    pair_case_same(times[i].microseconds, &want, &got);
+    pair_case_release(&got);
+    assay_str_deinit(&text);
+  }
+  pair_case_release(&want);
+  pair_case_deinit(&s);
+  assay_str_deinit(&measured);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(one_launch_has_the_bits_of_all),
-                                     cmocka_unit_test(layers_that_are_looked_at_stay_alone)};
+                                     cmocka_unit_test(layers_that_are_looked_at_stay_alone),
+                                     cmocka_unit_test(one_launch_has_to_be_faster)};
+  setenv("ASSAY_FAKE_TIMES", "8000,0,5000,0", 1);
   product_case_platform();
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
