@@ -240,5 +240,6 @@ LARGE_KERNEL(int8_mma, int8_product_args_t, N_THREADS) {
   }
   SYNC();
   columns_t c = find_columns(&a, &t);
-  finish_rows(&a, &t, &c, zero_x, stages);
+  rows_t r = find_rows(&a, &t, &c);
+  finish_rows(&a, &t, &c, &r, zero_x, stages);
 }

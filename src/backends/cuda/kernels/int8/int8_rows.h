@@ -26,8 +26,10 @@
 // So many rows of a thread are on their way at once: else all that a row takes waits for itself
 // where few warps have a tile. A function behind sums is long, and is there once.
 #if END && defined(INT8_HAS_STEPS)
+#define ROWS_HAVE_STEPS 1
 #define ROWS_ON_THEIR_WAY 1
 #else
+#define ROWS_HAVE_STEPS 0
 #define ROWS_ON_THEIR_WAY \
   (FINISH_ROWS >= 4 * ROWS_AT_ONCE ? 4 : FINISH_ROWS >= 2 * ROWS_AT_ONCE ? 2 : 1)
 #endif
@@ -98,8 +100,33 @@ DEVICE bool are_together(const int8_product_args_t* a, const tile_t* t, const co
   return aligned && c->n == INT8_TOGETHER && (p->y_row | t->y) % INT8_TOGETHER == 0;
 }
 
-// What belongs to places besides their sums.
-DEVICE void read_places(const int8_product_args_t* a, const index_t* at, int8_words_t* words) {
+// The rows of a thread, of the same columns: from the first one on every ROWS_AT_ONCE-th.
+typedef struct rows {
+  int first, limit;
+  bool together;
+  int8_words_t words[ROWS_ON_THEIR_WAY];  // of the next ones; with ROWS_AHEAD
+} rows_t;
+
+// Whether what rows read besides their sums is asked for while those before become what they
+// become; and the first of it before sums are there: where that takes few registers.
+#define ROWS_AHEAD (!ROWS_HAVE_STEPS)
+#define ROWS_EARLY (ROWS_AHEAD && BN <= 96)
+// The same of what belongs to columns; all of it is constant.
+#define COLUMNS_EARLY (BM * BN != 128 * 128)
+
+// Of this row on. Behind the last row it comes again, and becomes what it did.
+DEVICE void find_places(const int8_product_args_t* a, const tile_t* t, const columns_t* c,
+                        const rows_t* r, int row, int* of, index_t* at) {
+  const product_args_t* p = &a->product;
+  const index_t from = (index_t)(t->y + t->row * p->y_row + t->column + c->first);
+  UNROLL
+  for (int i = 0; i < ROWS_ON_THEIR_WAY; i++) {
+    of[i] = row + i * ROWS_AT_ONCE < r->limit ? row + i * ROWS_AT_ONCE : row;
+    at[i] = from + (index_t)of[i] * (index_t)p->y_row;
+  }
+}
+
+DEVICE void read_words(const int8_product_args_t* a, const index_t* at, int8_words_t* words) {
   UNROLL
   for (int i = 0; i < ROWS_ON_THEIR_WAY; i++) {
 #if END
@@ -109,6 +136,23 @@ DEVICE void read_places(const int8_product_args_t* a, const index_t* at, int8_wo
     words[i].none = 0;
 #endif
   }
+}
+
+// Behind WAIT_FOR_INPUTS.
+DEVICE rows_t find_rows(const int8_product_args_t* a, const tile_t* t, const columns_t* c) {
+  const int begin = SPLIT > 1 ? (int)CLUSTER_RANK * FINISH_ROWS : 0, end = begin + FINISH_ROWS;
+  rows_t r;
+  r.first = begin + THREAD / ROW_THREADS;
+  r.limit = a->product.m - t->row < end ? (int)(a->product.m - t->row) : end;
+  if (r.first >= begin + ROWS_AT_ONCE || c->n == 0) r.limit = 0;
+  r.together = are_together(a, t, c);
+  if (ROWS_AHEAD && r.together && r.first < r.limit) {
+    int of[ROWS_ON_THEIR_WAY];
+    index_t at[ROWS_ON_THEIR_WAY];
+    find_places(a, t, c, &r, r.first, of, at);
+    read_words(a, at, r.words);
+  }
+  return r;
 }
 
 // Sums of INT8_TOGETHER columns.
@@ -170,36 +214,34 @@ DEVICE void finish_each(const int8_product_args_t* a, const tile_t* t, const col
   }
 }
 
-DEVICE void finish_rows(const int8_product_args_t* a, const tile_t* t, columns_t* c, int32_t zero_x,
-                        const uint32_t* sums) {
-  // A thread has the same columns of several rows.
-  const int begin = SPLIT > 1 ? (int)CLUSTER_RANK * FINISH_ROWS : 0, end = begin + FINISH_ROWS;
-  const int first = begin + THREAD / ROW_THREADS;
-  const int limit = a->product.m - t->row < end ? (int)(a->product.m - t->row) : end;
-  if (first >= begin + ROWS_AT_ONCE || c->n == 0) return;
-  if (!are_together(a, t, c)) {
-    finish_each(a, t, c, zero_x, sums, first, limit);
+DEVICE void finish_rows(const int8_product_args_t* a, const tile_t* t, columns_t* c, rows_t* r,
+                        int32_t zero_x, const uint32_t* sums) {
+  enum { STEP = ROWS_AT_ONCE * ROWS_ON_THEIR_WAY };
+  if (!r->together) {
+    finish_each(a, t, c, zero_x, sums, r->first, r->limit);
     return;
   }
   take_due(a, t, zero_x, c);
-  const index_t step = (index_t)a->product.y_row;
-  const index_t from = (index_t)(t->y + t->row * a->product.y_row + t->column + c->first);
   ROLLED
-  for (int row = first; row < limit; row += ROWS_AT_ONCE * ROWS_ON_THEIR_WAY) {
-    index_t at[ROWS_ON_THEIR_WAY];
-    int8_words_t words[ROWS_ON_THEIR_WAY];
-    uint32_t read[ROWS_ON_THEIR_WAY * INT8_TOGETHER];
+  for (int row = r->first; row < r->limit; row += STEP) {
     int of[ROWS_ON_THEIR_WAY];
-    // Behind the last row the first one comes again, and becomes what it did.
+    index_t at[ROWS_ON_THEIR_WAY];
+    uint32_t read[ROWS_ON_THEIR_WAY * INT8_TOGETHER];
+    int8_words_t words[ROWS_ON_THEIR_WAY];
+    find_places(a, t, c, r, row, of, at);
     UNROLL
     for (int i = 0; i < ROWS_ON_THEIR_WAY; i++) {
-      of[i] = row + i * ROWS_AT_ONCE < limit ? row + i * ROWS_AT_ONCE : row;
-      at[i] = from + (index_t)of[i] * step;
-    }
-    read_places(a, at, words);
-    UNROLL
-    for (int i = 0; i < ROWS_ON_THEIR_WAY; i++)
+      words[i] = r->words[i];
       read_sums(sums, of[i], c->first, read + i * INT8_TOGETHER);
+    }
+    if (!ROWS_AHEAD) {
+      read_words(a, at, words);
+    } else if (row + STEP < r->limit) {
+      int next[ROWS_ON_THEIR_WAY];
+      index_t next_at[ROWS_ON_THEIR_WAY];
+      find_places(a, t, c, r, row + STEP, next, next_at);
+      read_words(a, next_at, r->words);
+    }
     finish_places(a, t, c, read, words, at);
   }
 }

@@ -1,7 +1,6 @@
 // A tile of a product by wgmma (sm_90a) whose operands the copy engine brings (product_stages.h),
-// made by one block: 64 rows of it a group of four warps. SCALED: product_scaled.h. SPLIT: by as
-// many, each of which has sums of its steps. The kernel says DYNAMIC_ALIGNED 1024, where patterns
-// of eight lines begin.
+// made by one block: 64 rows of it a group of four warps. SCALED: product_scaled.h. The kernel says
+// DYNAMIC_ALIGNED 1024, where patterns of eight lines begin.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_BLOCK_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_PRODUCT_BLOCK_H_
 
@@ -29,14 +28,7 @@
 #endif
 
 // While one block ends its sums, others multiply.
-#define TOGETHER_BLOCKS (BN > 128 || BM > 128 ? 1 : BM > 64 || SPLIT > 1 ? 2 : 3)
-
-// Sums of all blocks of a tile are there.
-#if SPLIT > 1
-#define SYNC_SUMS SYNC_CLUSTER_MEMORY
-#else
-#define SYNC_SUMS SYNC
-#endif
+#define TOGETHER_BLOCKS (BN > 128 || BM > 128 ? 1 : BM > 64 ? 2 : 3)
 
 // All threads of the block take part. What it gives: the tile's sums in shared memory, rows
 // SUM_STEP apart.
@@ -45,7 +37,7 @@ DEVICE void* multiply_tile(const tensor_map_t* x, const tensor_map_t* w, const p
   DYNAMIC(char, bytes);
   char* aligned = align_stages(bytes);
   const stages_t s = find_stages(shared_address(aligned));
-  const int steps = COUNT_STEPS(a);
+  const int steps = ((int)a->k + BK - 1) / BK;
   const uint32_t warp = shuffle_u32((uint32_t)THREAD / WARP, 0);  // the same for all, visibly
   if (THREAD == 0) make_barriers(&s);
   BLOCKS_BEGIN();
@@ -75,7 +67,7 @@ DEVICE void* multiply_tile(const tensor_map_t* x, const tensor_map_t* w, const p
 #ifdef FINISH_SYNC
   if (has_list(STAGES_BYTES)) begin_list(aligned, THREAD);
 #endif
-  SYNC_SUMS();
+  SYNC();
   return aligned;
 }
 
