@@ -27,19 +27,24 @@ typedef struct int8_case {
 static const char* const kernels[] = {"int8_mma/64x64",  "int8_mma/128x64",  "int8_mma/32x64",
                                       "int8_mma/16x64",  "int8_mma/128x128", "int8_direct/element",
                                       "int8_direct/4x1", "int8_direct/4x2",  "int8_direct/4x4",
-                                      "int8_direct/4x8"};
+                                      "int8_direct/4x8", "int8_narrow/4x1",  "int8_narrow/4x2",
+                                      "int8_narrow/4x4", "int8_narrow/4x8"};
 // SOME: where sums of x are due, too.
 enum {
   N_KERNELS = sizeof kernels / sizeof *kernels,
   ALL = 5,
   SOME = ALL - 1,
   NONE = 0,
-  PIECES = -1
+  PIECES = -1,
+  NARROW = -2,  // and tiles
+  N_PIECES = 4  // of either
 };
 
 static bool is_for(int tiles, int kernel) {
+  const int narrow = N_KERNELS - N_PIECES;
+  if (tiles == NARROW) return kernel < ALL || kernel >= narrow;
   if (tiles > 0) return kernel < tiles;
-  return kernel == ALL || (tiles == PIECES && kernel > ALL);
+  return kernel == ALL || (tiles == PIECES && kernel > ALL && kernel < narrow);
 }
 
 static const int8_case_t rows[] = {
@@ -122,6 +127,13 @@ static const int8_case_t rows[] = {
     NODES("depthwise ConvInteger, odd channels", {"x uint8[1,7,6,5]"},
           LIST("w int8[7,1,3,3]", "xz uint8[] 9"),
           LIST("ConvInteger c x w xz -> y | group=7 pads=1,1,1,1"), NONE),
+    QCONV("an image", "2,3,11,13", "7", "8,3,3,3", " | pads=1,1,1,1 strides=2,2", NARROW),
+    QCONV("an image, from 0", "1,3,9,10", "0", "8,3,5,3", " | pads=2,0,2,1 strides=1,3", NARROW),
+    QCONV("one channel, far taps", "1,1,9,17", "200", "8,1,3,5", " | pads=2,2,2,2 dilations=1,2",
+          NARROW),
+    QCONV("four channels, one axis", "2,4,20", "1", "8,4,5", " | strides=3 pads=2,1", NARROW),
+    NODES("few channels, a zero point that is read", LIST("x int8[1,3,6,5]", "xz int8[]"),
+          LIST("w int8[12,3,3,3]"), LIST("ConvInteger c x w xz -> y | strides=1,2"), NARROW),
     QCONV("one axis", "2,16,20", "1", "8,16,5", " | strides=3 pads=2,1", ALL),
     QCONV("three axes", "1,4,3,4,5", "3", "8,4,2,3,3", " | pads=0,1,1,1,1,0", ALL),
     QCONV("SAME", "1,8,7,7", "12", "8,8,4,4", " | auto_pad=SAME_LOWER strides=2,2", ALL),

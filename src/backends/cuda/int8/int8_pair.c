@@ -37,7 +37,8 @@ typedef struct way {
 
 static const way_t ways[] = {{"int8_bulk", cuda_int8_make_bulk},
                              {"int8_mma", cuda_int8_make_mma},
-                             {"int8_direct", cuda_int8_make_direct}};
+                             {"int8_direct", cuda_int8_make_direct},
+                             {"int8_narrow", cuda_int8_make_narrow}};
 enum { N_WAYS = sizeof ways / sizeof *ways };
 
 // The way in which a kernel was made, and its variant.

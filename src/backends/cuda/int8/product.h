@@ -39,6 +39,9 @@ assay_status_t cuda_int8_make_mma(const assay_sized_layer_t* l, const assay_vari
 assay_status_t cuda_int8_make_direct(const assay_sized_layer_t* l, const assay_variant_t* v,
                                      const assay_int8_t* joined,
                                      assay_kernel_t** out) ASSAY_MUST_USE;
+assay_status_t cuda_int8_make_narrow(const assay_sized_layer_t* l, const assay_variant_t* v,
+                                     const assay_int8_t* joined,
+                                     assay_kernel_t** out) ASSAY_MUST_USE;
 
 // Constant weights for a kernel, and what goes with them: args' product.w and its steps, start, due
 // and zeros.

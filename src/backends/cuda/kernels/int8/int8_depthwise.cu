@@ -10,26 +10,7 @@
 // dilations; MADE: channels, a multiple of INT8_TOGETHER; PRELOAD 1: a thread keeps all of its
 // weights, which it reads before the inputs are there. The weights, less their zero points, are
 // [taps, channels] of int16. All places of operands fit 31 bits; the first axis is not there.
-#include "int8_product.h"
-
-enum { CH = INT8_TOGETHER };
-
-#define COLUMNS ((OUTS - 1) * SW + (KW - 1) * DW + 1)  // of the input, under all windows
-
-DEVICE int32_t byte_of(uint32_t word, int i) { return (int32_t)(X_TYPE)(word >> (8 * i) & 255); }
-DEVICE int32_t weight_of(const uint32_t* words, int i) {
-  return (int32_t)(int16_t)(words[i / 2] >> (16 * (i % 2)) & 0xffff);
-}
-
-// Whether a window has a tap at a column.
-DEVICE bool is_read(int column) {
-  bool read = false;
-  UNROLL for (int o = 0; o < OUTS; o++) {
-    const int at = column - o * SW;
-    read |= at >= 0 && at % DW == 0 && at / DW < KW;
-  }
-  return read;
-}
+#include "int8_places.h"
 
 typedef struct thread {
   int32_t channel, row, first, top, left;  // row: of the output, of all samples; the first place
@@ -74,41 +55,6 @@ DEVICE void add_row(const thread_t* t, const uint8_t* x, int32_t columns, int ro
     }
   }
 }
-
-#if END
-// What belongs to the channels.
-typedef struct affine {
-  float factor[CH], shift[CH];
-} affine_t;
-DEVICE affine_t affine_of(const int8_product_args_t* a, int32_t channel) {
-  affine_t f;
-  UNROLL
-  for (int j = 0; j < CH; j++) {
-    f.factor[j] = GLOBAL(const float, a->end.factor)[channel + j];
-    f.shift[j] = GLOBAL(const float, a->end.shift)[channel + j];
-  }
-  return f;
-}
-
-DEVICE void finish_place(const int8_product_args_t* a, const affine_t* by, index_t at,
-                         index_t channel, const uint32_t* sums) {
-  const address_t to = a->product.y;
-  float f[CH];
-  UNROLL
-  for (int j = 0; j < CH; j++) f[j] = (float)(int32_t)sums[j] * by->factor[j] + by->shift[j];
-  if (int8_is_aligned(&a->end, to)) {
-    int8_words_t words;
-    int8_read(at, &a->end, &words);
-    int8_finish_all(f, &words, at, channel, &a->end, to);
-    return;
-  }
-  UNROLL
-  for (int j = 0; j < CH; j++) {
-    const index_t i = at + (index_t)j;
-    int8_store(&a->end, to, i, int8_value(f[j], i, channel + (index_t)j, &a->end));
-  }
-}
-#endif
 
 KERNEL(int8_depthwise, int8_product_args_t, 128) {
   const product_args_t* p = &a.product;
