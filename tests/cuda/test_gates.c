@@ -68,6 +68,10 @@ static const graph_case_t direct[] = {
            "Conv c x w b -> h | group=16 strides=3 pads=2,1", SIMPLE(1)),
     LAYERS("three axes", {"x float[1,8,4,5,3]"}, LIST("w float[8,1,3,3,3]", "b float[8]"),
            "Conv c x w b -> h | group=8 pads=1,1,1,1,1,1", SIMPLE(1)),
+    // As strips, which are predicted to be faster here.
+    LAYERS("3x3 of a larger image", {"x float[2,48,40,41]"},
+           LIST("w float[48,1,3,3]", "b float[48]"), "Conv c x w b -> h | group=48 pads=1,1,1,1",
+           SIMPLE(1)),
     LAYERS("a value of the run beside it", LIST("x float[2,16,5,4]", "z float[2,8,1,1]"),
            LIST("w float[16,1,3,3]", "b float[16]"), "Conv c x w b -> h | group=16 pads=1,1,1,1",
            SPLIT(1), "Mul m u v -> k", "Mul n k z -> y"),

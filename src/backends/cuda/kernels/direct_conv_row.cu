@@ -126,27 +126,6 @@ DEVICE void begin_half(const product_args_t* a, int32_t channel, bool inside, we
     bias[j] = inside && a->bias ? GLOBAL(const float, a->bias)[channel + j] : 0;
 }
 
-#ifdef GATE
-// What becomes of CH sums of either half.
-DEVICE void finish_sums(const product_args_t* a, int32_t row, int32_t channel, float* sums) {
-  const int32_t at = row * STORED + channel;
-  UNROLL
-  for (int j = 0; j < 2 * CH; j++) sums[j] = ROUND(GATE)(sums[j]);
-#if PROGRAM_VECTOR > 1 && CH == PROGRAM_VECTOR
-  value_t values[PROGRAM_VECTOR];
-  program_vector(sums, (index_t)row, (index_t)channel, &a->program, values);
-  STORE_VECTOR(PROGRAM_OUT, GLOBAL(WORD_OF(PROGRAM_OUT), a->y) + at, values)
-#else
-  float values[CH];
-  UNROLL
-  for (int j = 0; j < CH; j++)
-    values[j] =
-        program(sums[j], sums[CH + j], (index_t)row, (index_t)(channel + j), &a->program);
-  STORE_N(CH, OUT)(GLOBAL(ELEMENT(OUT), a->y), at, values);
-#endif
-}
-#endif
-
 KERNEL(direct_conv_row, product_args_t, 128) {
   const product_axis_t *down = &a.axes[PRODUCT_AXES - 2], *across = &a.axes[PRODUCT_AXES - 1];
   const uint32_t pieces = ((uint32_t)across->out + OUTS - 1) / OUTS;

@@ -9,11 +9,16 @@
 // Weights lie beside, as float32.
 //
 // Options: those of product.h, with CONV 1; IN; those named above; N_THREADS, whole warps; TOGETHER_BLOCKS:
-// of a multiprocessor; KH x KW taps, strides SH, SW; CHANNELS: of the input and the output, a
-// multiple of 8; W_CONSTANT 1: no layer before this one writes the weights, [taps, CHANNELS]. The
-// first axis is not there; all places of operands fit 31 bits.
+// of a multiprocessor; KH x KW taps, strides SH, SW; CHANNELS: of the input and of what is
+// made, a multiple of 8; W_CONSTANT 1: no layer before this one writes the weights, [taps, CHANNELS]. The
+// first axis is not there; all places of operands fit 31 bits. With GATE a thread does so for either half.
 #define CH 2
-#define STORED CHANNELS
+#ifdef GATE
+#define HALVES 2
+#else
+#define HALVES 1
+#endif
+#define STORED (CHANNELS / HALVES)
 #include "direct_sums.h"
 
 enum { PIECE = 8 };  // channels that are copied at once
@@ -26,6 +31,9 @@ enum { PIECE = 8 };  // channels that are copied at once
 #define WIDTH ((ACROSS * OUTS - 1) * SW + KW)   // and under all of a block
 #define HEIGHT ((DOWN * ROWS - 1 + SLOTS) * SH)
 #define PAIRS ((KW + 1) / 2)  // of taps side by side, which are read at once
+// Words of shared memory of a half's inputs, and floats of its weights.
+#define INPUTS (SAMPLES * HEIGHT * WIDTH * LINE)
+#define WEIGHTS (KH * PAIRS * LINE * 4)
 
 // Where a block's part of the input begins, and of the output; how much of that is there.
 typedef struct block {
@@ -34,7 +42,7 @@ typedef struct block {
 
 DEVICE block_t find_block(const product_args_t* a) {
   const product_axis_t *down = &a->axes[PRODUCT_AXES - 2], *across = &a->axes[PRODUCT_AXES - 1];
-  const uint32_t groups = (CHANNELS + 2 * LINE - 1) / (2 * LINE);
+  const uint32_t groups = (STORED + 2 * LINE - 1) / (2 * LINE);
   const uint32_t columns = ((uint32_t)across->out + ACROSS * OUTS - 1) / (ACROSS * OUTS);
   const uint32_t rows = ((uint32_t)down->out + DOWN * ROWS - 1) / (DOWN * ROWS);
   const uint32_t i = (uint32_t)BLOCK / groups, j = i / columns, sample = j / rows;
@@ -50,15 +58,15 @@ DEVICE float* weights_at(float* weights, int row, int pair, int lane) {
   return weights + ((row * PAIRS + pair) * LINE + lane) * 4;
 }
 
-DEVICE void bring_weights(const product_args_t* a, const block_t* b, float* weights) {
+DEVICE void bring_weights(const product_args_t* a, const block_t* b, int half, float* weights) {
   const ELEMENT(IN)* w = GLOBAL(const ELEMENT(IN), a->w);
   for (int i = THREAD; i < KH * PAIRS * LINE; i += N_THREADS) {
     const int lane = i % LINE, pair = i / LINE % PAIRS, row = i / LINE / PAIRS;
     const int32_t channel = b->channel + 2 * lane;
-    const ELEMENT(IN)* from = w + (row * KW + 2 * pair) * CHANNELS + channel;
+    const ELEMENT(IN)* from = w + (row * KW + 2 * pair) * CHANNELS + half * STORED + channel;
     uint32_t taps[2] = {0, 0}, to[4];
-    if (channel < CHANNELS) READ_4(from, &taps[0]);
-    if (channel < CHANNELS && 2 * pair + 1 < KW) READ_4(from + CHANNELS, &taps[1]);
+    if (channel < STORED) READ_4(from, &taps[0]);
+    if (channel < STORED && 2 * pair + 1 < KW) READ_4(from + CHANNELS, &taps[1]);
     UNROLL
     for (int k = 0; k < 4; k++) to[k] = bits_of(FROM_WORDS(IN)(taps, k));
     WRITE_16(weights_at(weights, row, pair, lane), to);
@@ -67,7 +75,8 @@ DEVICE void bring_weights(const product_args_t* a, const block_t* b, float* weig
 
 // Rows of a chunk of all strips below each other, which begin ROWS * SH rows apart: the last one's go
 // on where that of others are those of the strip below. What is not there of the input becomes zeros.
-DEVICE void bring_chunk(const product_args_t* a, const block_t* b, int chunk, uint32_t* inputs) {
+DEVICE void bring_chunk(const product_args_t* a, const block_t* b, int half, int chunk,
+                        uint32_t* inputs) {
   const product_axis_t *down = &a->axes[PRODUCT_AXES - 2], *across = &a->axes[PRODUCT_AXES - 1];
   const ELEMENT(IN)* x = GLOBAL(const ELEMENT(IN), a->x);
   const int32_t top = b->row * SH - down->pad;
@@ -77,11 +86,11 @@ DEVICE void bring_chunk(const product_args_t* a, const block_t* b, int chunk, ui
     const int place = i / PIECES, inner = place / WIDTH, piece = i % PIECES;
     const int32_t channel = b->channel + piece * PIECE, sample = b->sample + inner;
     const int32_t column = b->column * SW - across->pad + place % WIDTH;
-    const bool there = channel < CHANNELS && sample < b->samples &&
+    const bool there = channel < STORED && sample < b->samples &&
                        (uint32_t)column < (uint32_t)across->in;
     const int32_t rows = there ? down->in : 0;
     uint32_t* to = inputs + (inner * HEIGHT * WIDTH + place % WIDTH) * LINE + piece * PIECE / 2;
-    const int32_t first = (sample * down->in * across->in + column) * CHANNELS + channel;
+    const int32_t first = (sample * down->in * across->in + column) * CHANNELS + half * STORED + channel;
     UNROLL
     for (int d = 0; d < DOWN; d++) {
       const int left = HEIGHT - d * ROWS * SH, most = d == DOWN - 1 ? left : ROWS * SH;
@@ -158,67 +167,78 @@ DEVICE strip_t find_strip(const block_t* b) {
   return s;
 }
 
-DEVICE void store_row(const product_args_t* a, const strip_t* s, int32_t row, const float* bias,
-                      float (*sums)[CH]) {
+DEVICE void store_row(const product_args_t* a, const strip_t* s, int32_t row,
+                      const float (*bias)[CH], float (*sums)[OUTS][CH]) {
   const product_axis_t *down = &a->axes[PRODUCT_AXES - 2], *across = &a->axes[PRODUCT_AXES - 1];
   const int32_t line = (s->sample * down->out + row) * across->out + s->column;
   if (row >= down->out) return;
   UNROLL
   for (int o = 0; o < OUTS; o++) {
     if (s->column + o >= across->out) continue;
-    float made[CH];
+    float made[HALVES * CH];
     UNROLL
-    for (int c = 0; c < CH; c++) made[c] = sums[o][c] + bias[c];
+    for (int h = 0; h < HALVES; h++) UNROLL
+    for (int c = 0; c < CH; c++) made[h * CH + c] = sums[h][o][c] + bias[h][c];
     finish_sums(a, line + o, s->channel, made);
   }
 }
 
 // A step: rows of the input go into all rows of the output that have them under their windows.
 DEVICE void add_step(const product_args_t* a, const strip_t* s, int step, const uint32_t* inputs,
-                     const float* weights, const float* bias, float (*sums)[OUTS][CH]) {
-  float x[SH][COLUMNS][CH];
-  read_rows(inputs + step * SH * WIDTH * LINE, x);
+                     const float* weights, const float (*bias)[CH], float (*sums)[SLOTS][OUTS][CH]) {
+  float made[HALVES][OUTS][CH];
   UNROLL
-  for (int j = SLOTS - 1; j >= 0; j--) {
-    if (step < j || step - j >= ROWS) continue;
-    float made[OUTS][CH];
+  for (int h = 0; h < HALVES; h++) {
+    float x[SH][COLUMNS][CH];
+    read_rows(inputs + h * INPUTS + step * SH * WIDTH * LINE, x);
     UNROLL
-    for (int o = 0; o < OUTS; o++) UNROLL
-    for (int c = 0; c < CH; c++) made[o][c] = j == 0 ? 0 : sums[j][o][c];
-    UNROLL
-    for (int p = 0; p < SH; p++)
-      if (j * SH + p < KH) add_row(x[p], weights, j * SH + p, made);
-    if (j == SLOTS - 1) {
-      store_row(a, s, s->row + step - j, bias, made);
-      continue;
+    for (int j = SLOTS - 1; j >= 0; j--) {
+      float now[OUTS][CH];
+      if (step < j || step - j >= ROWS) continue;
+      UNROLL
+      for (int o = 0; o < OUTS; o++) UNROLL
+      for (int c = 0; c < CH; c++) now[o][c] = j == 0 ? 0 : sums[h][j][o][c];
+      UNROLL
+      for (int p = 0; p < SH; p++)
+        if (j * SH + p < KH) add_row(x[p], weights + h * WEIGHTS, j * SH + p, now);
+      UNROLL
+      for (int o = 0; o < OUTS; o++) UNROLL
+      for (int c = 0; c < CH; c++)
+        if (j == SLOTS - 1)
+          made[h][o][c] = now[o][c];
+        else
+          sums[h][j + 1][o][c] = now[o][c];
+      if (j == SLOTS - 1 && h == HALVES - 1) store_row(a, s, s->row + step - j, bias, made);
     }
-    UNROLL
-    for (int o = 0; o < OUTS; o++) UNROLL
-    for (int c = 0; c < CH; c++) sums[j + 1][o][c] = made[o][c];
   }
 }
 
 KERNEL_OF_BLOCKS(depthwise_strips, product_args_t, N_THREADS, TOGETHER_BLOCKS) {
   DYNAMIC(uint32_t, inputs);
-  float* weights = (float*)(inputs + SAMPLES * HEIGHT * WIDTH * LINE);
+  float* weights = (float*)(inputs + HALVES * INPUTS);
   const block_t b = find_block(&a);
   const strip_t s = find_strip(&b);
-  const bool works = s.inner < SAMPLES && s.sample < b.samples && s.channel < CHANNELS;
+  const bool works = s.inner < SAMPLES && s.sample < b.samples && s.channel < STORED;
   const int first = (s.inner * HEIGHT + s.down * ROWS * SH) * WIDTH + s.across * OUTS * SW;
-  float sums[SLOTS][OUTS][CH] = {0};  // of which so many times SH rows of the kernel are there
-  float bias[CH];
+  float sums[HALVES][SLOTS][OUTS][CH] = {0};  // of so many times SH rows of the kernel
+  float bias[HALVES][CH];
   UNROLL
+  for (int h = 0; h < HALVES; h++) UNROLL
   for (int c = 0; c < CH; c++)  // -0: what is added to it stays what it is
-    bias[c] = works && a.bias ? GLOBAL(const float, a.bias)[s.channel + c] : -0.0F;
-  if (W_CONSTANT) bring_weights(&a, &b, weights);
+    bias[h][c] =
+        works && a.bias ? GLOBAL(const float, a.bias)[h * STORED + s.channel + c] : -0.0F;
+  if (W_CONSTANT)
+    for (int h = 0; h < HALVES; h++) bring_weights(&a, &b, h, weights + h * WEIGHTS);
   WAIT_FOR_INPUTS();
   LAUNCH_NEXT();
   ROLLED
   for (int chunk = 0; chunk < CHUNKS; chunk++) {
-    bring_chunk(&a, &b, chunk, inputs);
+    ROLLED
+    for (int h = 0; h < HALVES; h++) bring_chunk(&a, &b, h, chunk, inputs + h * INPUTS);
     COMMIT_COPIES();
   }
-  if (!W_CONSTANT) bring_weights(&a, &b, weights);
+  if (!W_CONSTANT)
+    for (int h = 0; h < HALVES; h++) bring_weights(&a, &b, h, weights + h * WEIGHTS);
   ROLLED
   for (int step = 0; step < STEPS; step++) {
     if (step % CHUNK == 0) wait_for_chunk(step / CHUNK);

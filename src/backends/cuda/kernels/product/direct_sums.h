@@ -19,7 +19,25 @@ DEVICE float word_value_bf16(const uint32_t* words, int i) {
   return bf16_to_f32((bf16_t)(words[i / 2] >> 16 * (i % 2) & 0xffff));
 }
 
-#ifndef GATE
+#ifdef GATE
+// What becomes of CH sums of either half.
+DEVICE void finish_sums(const product_args_t* a, int32_t row, int32_t channel, float* sums) {
+  const int32_t at = row * STORED + channel;
+  UNROLL
+  for (int j = 0; j < 2 * CH; j++) sums[j] = ROUND(GATE)(sums[j]);
+#if PROGRAM_VECTOR > 1 && CH == PROGRAM_VECTOR
+  value_t values[PROGRAM_VECTOR];
+  program_vector(sums, (index_t)row, (index_t)channel, &a->program, values);
+  STORE_VECTOR(PROGRAM_OUT, GLOBAL(WORD_OF(PROGRAM_OUT), a->y) + at, values)
+#else
+  float values[CH];
+  UNROLL
+  for (int j = 0; j < CH; j++)
+    values[j] = program(sums[j], sums[CH + j], (index_t)row, (index_t)(channel + j), &a->program);
+  STORE_N(CH, OUT)(GLOBAL(ELEMENT(OUT), a->y), at, values);
+#endif
+}
+#else
 // As finish_sum of product.h, of CH columns.
 DEVICE void finish_sums(const product_args_t* a, int32_t row, int32_t channel, float* sum) {
   const int32_t at = row * STORED + channel;
