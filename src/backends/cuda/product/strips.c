@@ -1,3 +1,5 @@
+// Depthwise convolutions of 16-bit values by strips: which fit a layer, how blocks are laid out,
+// and how long they take.
 #include "backends/cuda/product/strips.h"
 
 #include <math.h>
