@@ -197,20 +197,15 @@ static bool read_parts(const assay_edit_t* e, const assay_value_t* v, site_t* s)
 
 // ---- the product --------------------------------------------------------------------------------
 
-// Whether a quantizer's numbers are one for all, or one for each column (*by_column).
-static bool read_numbers(const assay_node_t* n, const assay_value_t* v, int64_t columns,
-                         bool* by_column) {
-  const assay_tensor_t* t = assay_pass_constant(v);
-  if (!t || t->rank > 1 || assay_attr_i64(n, "block_size", 0)) return false;
-  *by_column = t->size != 1;
-  return !*by_column || (t->size == columns && axis_of(assay_attr_i64(n, "axis", 1), 2) == 1);
-}
-
+// Whether a quantizer's numbers are one for all, or one for each column.
 static bool read_quantizer(const assay_node_t* n, int64_t columns) {
-  bool by_column;
-  for (size_t i = SCALE; i < n->n_inputs; i++)
-    if (n->inputs[i] && !read_numbers(n, n->inputs[i], columns, &by_column)) return false;
-  return n->n_inputs > SCALE && n->n_inputs <= ZERO + 1 && n->inputs[SCALE];
+  for (size_t i = SCALE; i < n->n_inputs; i++) {
+    const assay_tensor_t* t = n->inputs[i] ? assay_pass_constant(n->inputs[i]) : NULL;
+    if (n->inputs[i] && (!t || t->rank > 1 || (t->size != 1 && t->size != columns))) return false;
+    if (t && t->size != 1 && axis_of(assay_attr_i64(n, "axis", 1), 2) != 1) return false;
+  }
+  return n->n_inputs > SCALE && n->n_inputs <= ZERO + 1 && n->inputs[SCALE] &&
+         !assay_attr_i64(n, "block_size", 0);
 }
 
 static bool read_weights(const assay_edit_t* e, site_t* s) {
@@ -378,8 +373,9 @@ static assay_status_t make_target(assay_edit_t* e, const site_t* s, const part_t
   for (int d = 0; d < assay_rank_of(y); d++) {
     const int64_t size = d == s->axis ? left_of(s, p) : assay_dim_of(y, d);
     if (d == s->axis && !size) continue;
-    const bool same =
-        size < 1 && d < assay_rank_of(x) && assay_dim_same(x->type->dims[d], y->type->dims[d]);
+    // Copied sizes are those of the same place, which is another one behind an axis that goes.
+    const bool same = size < 1 && rank < assay_rank_of(x) &&
+                      assay_dim_same(x->type->dims[rank], y->type->dims[d]);
     dims[rank++] = size >= 1 ? size : same ? 0 : -1;
     *ok = *ok && (size >= 1 || same || !open);
     open |= size < 1 && !same;
@@ -511,7 +507,8 @@ static assay_status_t visit(assay_edit_t* e, assay_node_t* n) {
   site_t s;
   bool ok = true;
   if (!read_site(e, n, &s)) return NULL;
-  if (s.reshape) ASSAY_TRY(make_target(e, &s, &s.parts[0], &ok, NULL));
+  for (size_t i = 0; ok && s.reshape && i < s.n_parts; i++)
+    ASSAY_TRY(make_target(e, &s, &s.parts[i], &ok, NULL));
   return ok ? rewrite(e, &s) : NULL;
 }
 
