@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "backends/cuda/kernels/attention_args.h"
+#include "backends/cuda/kernels/int8_bulk_args.h"
 #include "backends/cuda/kernels/product_bulk_args.h"
 #include "backends/cuda/maps.h"
 #include "platform_case.h"
@@ -63,6 +64,11 @@ static const char attention_options[] =
     "-DALONG_QUERIES=0 -DPAIRED=1 -DWALKED=0 -DT=f16 -DSIZE=64 -DV_SIZE=64 -DWHOLE=1 -DY_FAST=1 "
     "-DKEYS=64 -DONE_BLOCK=0 -DEXP2=1 -DFOLDED=0 -DGROUPS=1 -DBLOCKS_OF=4 -DTOGETHER=1";
 
+// Four tiles of bytes, of five steps that four blocks each share out.
+static const char split_options[] =
+    "-DBM=64 -DBN=32 -DBK=128 -DSTAGES=3 -DDOWN_FIRST=0 -DSPLIT=4 -DCONV=0 -DX_TYPE=int8_t "
+    "-DZERO_READ=0 -DEND=0";
+
 enum {
   NORM,
   TURN,
@@ -77,7 +83,8 @@ enum {
   CLUSTERS,
   NORMED,
   PARTS,
-  ATTENTION
+  ATTENTION,
+  SPLIT_TERMS
 };
 static const sample_t samples[] = {
     [NORM] =
@@ -197,6 +204,18 @@ static const sample_t samples[] = {
                     .threads = 128,
                     .shared_bytes = (64 + 4 * 64) * 128 + 2 * 64 * 4 + 1024,
                     .dependent = true}},
+    [SPLIT_TERMS] = {"int8_bulk.cu",
+                     "int8_bulk",
+                     split_options,
+                     100,
+                     36,
+                     560,
+                     true,
+                     {.blocks = 16,
+                      .threads = 192,
+                      .shared_bytes = 3 * (64 + 32) * 128 + 2048,
+                      .cluster = 4,
+                      .dependent = true}},
 };
 
 // ---- texts --------------------------------------------------------------------------------------
@@ -315,6 +334,18 @@ static void give_attention(attention_args_t* a, const sample_args_t* s) {
                           .masks = {{.at = s->y}}};
 }
 
+// Of bytes, weights by columns; the sums are the output.
+static assay_status_t give_split(assay_queue_t* q, int8_bulk_args_t* a, const sample_args_t* s) {
+  const cuda_tiles_t x = {ASSAY_TYPE_INT8, s->depth, s->rows, s->depth, 128, 64, false};
+  const cuda_tiles_t w = {ASSAY_TYPE_INT8, s->depth, s->columns, s->depth, 128, 32, false};
+  *a = (int8_bulk_args_t){0};
+  give_mma(&a->of.product, s);
+  a->of.product.w_k = 1;
+  a->of.product.w_column = s->depth;
+  ASSAY_TRY(cuda_map_tiles(q, &x, s->x, &a->x));
+  return cuda_map_tiles(q, &w, s->y, &a->w);
+}
+
 // {from, to, size, rows, columns} of move_args_t: to the other layout.
 static void give_move(uint64_t* a, const sample_args_t* s) {
   a[0] = s->x;
@@ -336,6 +367,7 @@ static assay_status_t launch(platform_t* p, const sample_t* s, cuda_kernel_t k, 
     product_args_t mma;
     product_bulk_args_t bulk;
     attention_args_t attention;
+    int8_bulk_args_t split;
     uint64_t move[5];
   } args;
   fill(words, sizeof words / 4, s->halves);
@@ -355,6 +387,8 @@ static assay_status_t launch(platform_t* p, const sample_t* s, cuda_kernel_t k, 
     ASSAY_TRY(give_parts(p->queue, &args.bulk, &a));
   else if (is_sample(s, ATTENTION))
     give_attention(&args.attention, &a);
+  else if (is_sample(s, SPLIT_TERMS))
+    ASSAY_TRY(give_split(p->queue, &args.split, &a));
   else if (is_sample(s, MOVE))
     give_move(args.move, &a);
   else
@@ -652,6 +686,19 @@ static const fault_t faults[] = {
     {NORMED, "other blocks' readers are not waited for", "READERS * SHARERS", "READERS", 0, ""},
     {NORMED, "other blocks' stages are not given back", "LANE < SHARERS", "LANE < 1", 0,
      "nobody ends"},
+    {SPLIT_TERMS, "sums are read before other blocks have put them", "SYNC_SUMS();", "SYNC();", 0,
+     "SYNC_CLUSTER_MEMORY"},
+    {SPLIT_TERMS, "a barrier of the cluster that orders no memory",
+     "#define SYNC_SUMS SYNC_CLUSTER_MEMORY", "#define SYNC_SUMS SYNC_CLUSTER", 0,
+     "SYNC_CLUSTER_MEMORY"},
+    {SPLIT_TERMS, "a block ends while others read its sums", "SYNC_CLUSTER_MEMORY();  // others",
+     "// others", 0, "has ended"},
+    {SPLIT_TERMS, "all blocks begin at the first step", "find_first_step(a, CLUSTER_RANK)\n", "0\n",
+     0, NULL},
+    {SPLIT_TERMS, "blocks of a cluster have tiles of their own", "(uint32_t)BLOCK / SPLIT",
+     "(uint32_t)BLOCK", 0, ""},
+    {SPLIT_TERMS, "the last step is nobody's", "find_first_step(a, CLUSTER_RANK + 1) - FIRST",
+     "find_first_step(a, CLUSTER_RANK + 1) - (CLUSTER_RANK == 3) - FIRST", 0, NULL},
     {WGMMA, "a wait for copies too few", "WAIT_COPIES(STAGES - 3)", "WAIT_COPIES(STAGES - 2)", 0,
      ""},
     {WGMMA, "no fence behind copies", "FENCE_ASYNC();", "", 0, "FENCE_ASYNC"},
