@@ -575,7 +575,7 @@ static const fault_t faults[] = {
      "(BN * STEP_BYTES / 2)", 0, ""},
     {BULK, "those that multiply do not wait", "WAIT_FOR_INPUTS();\n  if (has_list", "if (has_list",
      0, "WAIT_FOR_INPUTS"},
-    {BULK, "the same step of rows", "to, x, (first + i) * BK,", "to, x, 0,", 0, ""},
+    {BULK, "the same step of rows", "to, x, (first + i) * BK,", "to, x, first,", 0, ""},
     {BULK, "the same columns of weights", "(int)t->column + c % BN", "(int)t->column", 0, ""},
     {BULK, "stages go on past the last", "last ? 0 : t->stage + 1", "t->stage + 1", 0, ""},
     {BULK, "sums of the last step are not waited for", "WGMMA_WAIT(0);", "WGMMA_WAIT(1);", 0, ""},
