@@ -73,7 +73,7 @@ static bool is_one(const product_axis_t* x) {
   return x->in == 1 && x->out == 1 && x->kernel == 1 && x->pad == 0;
 }
 
-// Rows of bytes one behind the other by constant weights.
+// Rows of bytes, one after the other, by constant weights.
 static bool has_rows(const cuda_int8_t* p) {
   const product_args_t* a = &p->p.args;
   bool rows = a->matrices == 1 && a->n <= INT32_MAX / CHUNK && a->k <= INT32_MAX / CHUNK &&

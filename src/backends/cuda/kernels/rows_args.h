@@ -40,9 +40,9 @@ typedef struct rows_args {
 typedef struct reduce_args {
   rows_geometry_t g;
   address_t x, y;
-  int64_t whole_count;  // of a mean's terms
-  float count;          // the same
-  int32_t part, parts;  // terms that a block takes; parts 1: all
+  int64_t whole_count;         // of a mean's terms
+  float count;                 // the same
+  int32_t part, parts;         // terms that a block takes; parts 1: all
   quantizer_args_t quantizer;  // QUANTIZED; y 0: it alone reads the floats
 } reduce_args_t;
 
