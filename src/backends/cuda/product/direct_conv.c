@@ -165,7 +165,9 @@ static assay_status_t make_variant(const assay_sized_layer_t* l, const assay_var
   ASSAY_TRY(cuda_product_read_direct(l, &p, &ok));
   if (!ok || !is_for(&p)) return NULL;
   cuda_product_options(&p, &options);
-  assay_str_printf(&options, " -DOPERAND=%s", p.tf32 ? "tf32" : cuda_type_name(p.in));
+  // Values of 16 bits are what they are rounded to: nothing is rounded, which would take two
+  // instructions for each that is read.
+  assay_str_printf(&options, " -DOPERAND=%s", p.tf32 ? "tf32" : "f32");
   if (strcmp(v->name, element_name) == 0) st = make_elements(l, &p, &options, out);
   for (int i = 0; !st && !*out && i < N_PIECES; i++) {
     name_piece(&pieces[i], name);
