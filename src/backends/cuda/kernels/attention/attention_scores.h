@@ -84,6 +84,10 @@ DEVICE void begin_queries(const attention_args_t* a, const starts_t* at, uint32_
 #endif
     t->sum[h] = 0;
   }
+}
+
+// Late, where no registers are needed for what comes before the first block of keys any more.
+DEVICE void begin_sums(queries_t* t) {
   UNROLL
   for (int i = 0; i < V_SIZE / 8; i++) UNROLL
   for (int r = 0; r < 4; r++) t->sums[i][r] = 0;
@@ -97,12 +101,14 @@ DEVICE void read_early_masks(const attention_args_t* a, queries_t* t, int32_t ke
     read_mask(t->rows, i, own, a->kv_len - own, &t->said[i]);
 }
 
-// Products with `n` keys from `key` on, a constant, become scores. s[j]: of keys j * 8 + LANE % 4 *
-// 2 and the one behind it, for the thread's first query, then for the second. next: another block
-// of keys follows.
-DEVICE void find_scores(const attention_args_t* a, queries_t* t, int n, int32_t key, bool next,
-                        float (*s)[4]) {
-  const int32_t own = key + LANE % 4 * 2;
+// A thread's first one of keys from `key` on.
+DEVICE int32_t own_key(int32_t key) { return key + LANE % 4 * 2; }
+
+// Products with `n` keys from `key` on, a constant, become scores. s[j]: of keys own + j * 8 and
+// the one behind it, for the thread's first query, then for the second; own: own_key of `key`,
+// which is worked out before the products. next: another block of keys follows.
+DEVICE void find_scores(const attention_args_t* a, queries_t* t, int n, int32_t key, int32_t own,
+                        bool next, float (*s)[4]) {
   UNROLL
   for (int j = 0; j < n / 8; j++) UNROLL
   for (int r = 0; r < 4 && !FOLDED && !ADDS_SCALED; r++) s[j][r] = scaled(a, s[j][r]);

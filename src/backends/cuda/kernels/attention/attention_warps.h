@@ -92,8 +92,9 @@ DEVICE void put_row(const attention_args_t* a, const queries_t* t, int h, float 
 DEVICE void take_keys(const attention_args_t* a, const held_queries_t* q, queries_t* t, int n,
                       int32_t key, bool next, const element_t* keys) {
   float s[KEYS / 8][4];
+  const int32_t own = own_key(key);
   multiply_keys(q, n, keys, s);
-  find_scores(a, t, n, key, next, s);
+  find_scores(a, t, n, key, own, next, s);
   weigh(a, t, n, s);
   multiply_values(t, n, s, keys + KEYS * K_STEP);
   if (n == KEYS) return;
@@ -141,6 +142,7 @@ DEVICE void attend(const attention_args_t* a, element_t* stages) {
     prepare_queries(own_q.words[i]);
   }
 #endif
+  begin_sums(&t);
   for (int now = 0; key < high; key += KEYS, now = 1 - now) {
     const element_t* keys = stages + now * STAGE;
     const bool next = !ONE_BLOCK && key + KEYS < high;

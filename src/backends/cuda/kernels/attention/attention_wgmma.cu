@@ -203,6 +203,7 @@ DEVICE void attend(const attention_args_t* a, const stages_t* s) {
   WAIT_COPIES(1);
   FENCE_ASYNC();
   SYNC();
+  begin_sums(&t);
   hold_sums(t.sums[0], V_SIZE / 2);
   WGMMA_FENCE();
   multiply_keys(queries, keys, scores);
@@ -219,7 +220,7 @@ DEVICE void attend(const attention_args_t* a, const stages_t* s) {
       for (int i = 0; i < 4; i++) weights[j][i] = 0;
     } else {  // a warp with queries
       read_copied_masks(&t, s->masks + now * (MASKS * KEYS));
-      find_scores(a, &t, KEYS, key, false, rows);
+      find_scores(a, &t, KEYS, key, own_key(key), false, rows);
       weigh(a, &t, KEYS, rows);
       round_weights(rows, weights);
     }
