@@ -172,7 +172,7 @@ DEVICE float fake_fma_towards(float x, float y, float z, float end) {
   const double lost = (product - (sum - part)) + ((double)z - part);
   const double over = ((double)rounded - sum) - lost;
   if (!isfinite(rounded) || !isfinite(over)) return rounded;
-  if (rounded == 0 && over == 0 && signbit(product) != signbit(z)) return end < 0 ? -0.0F : 0.0F;
+  if (rounded == 0 && over == 0 && !signbit(product) != !signbit(z)) return end < 0 ? -0.0F : 0.0F;
   return (end > 0 ? over < 0 : over > 0) ? nextafterf(rounded, end) : rounded;
 }
 DEVICE float FMA_UP(float x, float y, float z) { return fake_fma_towards(x, y, z, INFINITY); }

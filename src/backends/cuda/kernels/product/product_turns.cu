@@ -17,8 +17,8 @@
 #define N_THREADS (GROUPS * GROUP + 4 * WARP)
 #define READERS (GROUP / WARP)
 #define FINISH_THREADS GROUP
+#define MEET_BEFORE() SYNC_GROUP(GROUP)
 #define FINISH_SYNC() SYNC_GROUP(GROUP)
-#define MEET_BEFORE() FINISH_SYNC()
 
 #include "product_bulk_args.h"
 #include "product_stages.h"
