@@ -102,6 +102,24 @@ static void launches_are_checked(void** state) {
   platform_deinit(&p);
 }
 
+// Two layers have the same kernel, and one of them asks for less shared memory than the other.
+static void who_asks_for_less_takes_none_away(void** state) {
+  enum { MORE = 64 << 10, LESS = 8 << 10 };
+  (void)state;
+  platform_t p;
+  platform_init(&p);
+  float x[256] = {0};
+  const adds_args_t args = {upload(&p, x, sizeof x), upload(&p, NULL, sizeof x), 256};
+  cuda_module_t m = load_text(&p, adds, "");
+  cuda_kernel_t more = get_kernel(&p, m, "adds", MORE), less = get_kernel(&p, m, "adds", LESS);
+  assert_ptr_equal(more, less);
+  ok(cuda_queue_launch(
+      p.queue, more, &(cuda_grid_t){.blocks = 1, .threads = 256, .shared_bytes = MORE}, &args));
+  ok(driver->queue_wait(p.queue, NULL));
+  cuda_module_unload(p.device, m);
+  platform_deinit(&p);
+}
+
 static void what_the_compiler_says_is_told(void** state) {
   (void)state;
   platform_t p;
@@ -262,6 +280,7 @@ int main(void) {
                                      cmocka_unit_test(copies_are_late),
                                      cmocka_unit_test(memory_is_poisoned_and_checked),
                                      cmocka_unit_test(launches_are_checked),
+                                     cmocka_unit_test(who_asks_for_less_takes_none_away),
                                      cmocka_unit_test(what_the_compiler_says_is_told),
                                      cmocka_unit_test(conversions_round),
                                      cmocka_unit_test(clusters_run_together),

@@ -27,8 +27,12 @@ assay_status_t cuda_module_kernel(assay_device_t* d, cuda_module_t m, const char
                                   int shared_bytes, cuda_kernel_t* out) {
   *out = NULL;
   CUDA_CALL((cuda_gpu_t*)d, cuModuleGetFunction, out, m, name);
-  // 48 KB without asking, for what the kernel declares and this together.
-  if (shared_bytes)
+  // 48 KB without asking, for what the kernel declares and this together. Whoever got it before
+  // from the same module has the same kernel, and may launch it with more.
+  int most = 0;
+  if (!shared_bytes) return NULL;
+  CUDA_CALL((cuda_gpu_t*)d, cuFuncGetAttribute, &most, CUDA_FUNCTION_DYNAMIC_SHARED, *out);
+  if (shared_bytes > most)
     CUDA_CALL((cuda_gpu_t*)d, cuFuncSetAttribute, *out, CUDA_FUNCTION_DYNAMIC_SHARED, shared_bytes);
   return NULL;
 }

@@ -159,11 +159,22 @@ cuda_result_t cuModuleUnload(cuda_module_t module) {
   return 0;
 }
 
+static cuda_kernel_t kernel_before(cuda_module_t module, const char* name) {
+  pthread_mutex_lock(&module->lock);
+  cuda_kernel_t k = module->kernels;
+  while (k && strcmp(k->name, name) != 0) k = k->next;
+  pthread_mutex_unlock(&module->lock);
+  return k;
+}
+
+// The same one whoever asks.
 cuda_result_t cuModuleGetFunction(cuda_kernel_t* out, cuda_module_t module, const char* name) {
   CALLED(true);
   const fake_kernel_t* found = code_kernel(&module->copies[0], name);
   if (!found || strlen(name) >= sizeof(*out)->name) return NOT_FOUND;
-  cuda_kernel_t k = made(sizeof *k);
+  cuda_kernel_t k = kernel_before(module, name);
+  if (k) return *out = k, 0;
+  k = made(sizeof *k);
   if (!k) return CUDA_OUT_OF_MEMORY;
   k->module = module;
   k->kernel = *found;
@@ -175,6 +186,14 @@ cuda_result_t cuModuleGetFunction(cuda_kernel_t* out, cuda_module_t module, cons
   module->kernels = k;
   pthread_mutex_unlock(&module->lock);
   *out = k;
+  return 0;
+}
+
+cuda_result_t cuFuncGetAttribute(int* out, int attribute, cuda_kernel_t kernel) {
+  CALLED(true);
+  if (attribute != CUDA_FUNCTION_DYNAMIC_SHARED) return INVALID_VALUE;
+  // Without asking, what the kernel declares itself is taken off of it.
+  *out = kernel->asked_for ? kernel->max_dynamic : SHARED_OF_ALL - (int)kernel->shared_bytes;
   return 0;
 }
 

@@ -50,9 +50,13 @@ KERNEL_OF_BLOCKS(int8_siblings, int8_siblings_args_t, N_THREADS, TOGETHER_BLOCKS
   const int8_sibling_t* s = &a.of[find_sibling(&a)];
   const int8_product_args_t p = product_of(&a, s);
   const tile_t t = find_only_tile(&p.product, (uint32_t)BLOCK - s->first_block, BM, BN);
+  columns_t c;
+  if (COLUMNS_EARLY) c = find_columns(&p, &t);
   const uint32_t* sums = (const uint32_t*)multiply_tile(&a.x, &s->w, &p.product, &t);
   WAIT_FOR_INPUTS();
-  finish_rows(&p, &t, 0, sums);
+  if (!COLUMNS_EARLY) c = find_columns(&p, &t);
+  rows_t r = find_rows(&p, &t, &c);
+  finish_rows(&p, &t, &c, &r, 0, sums);
 #else  // it compiles, and must not run
   (void)a;
 #endif
