@@ -113,8 +113,8 @@ static void who_asks_for_less_takes_none_away(void** state) {
   cuda_module_t m = load_text(&p, adds, "");
   cuda_kernel_t more = get_kernel(&p, m, "adds", MORE), less = get_kernel(&p, m, "adds", LESS);
   assert_ptr_equal(more, less);
-  ok(cuda_queue_launch(
-      p.queue, more, &(cuda_grid_t){.blocks = 1, .threads = 256, .shared_bytes = MORE}, &args));
+  ok(cuda_queue_launch(p.queue, more,
+                       &(cuda_grid_t){.blocks = 1, .threads = 256, .shared_bytes = MORE}, &args));
   ok(driver->queue_wait(p.queue, NULL));
   cuda_module_unload(p.device, m);
   platform_deinit(&p);

@@ -365,7 +365,13 @@ void check_access(run_t* r, int thread, const void* at, size_t bytes, access_kin
 }
 
 void lane_access(fake_lane_t* lane, const void* p, size_t bytes, int is_write, const void* at) {
-  check_access(lane->run, lane->thread, p, bytes, is_write ? IS_WRITE : IS_READ, at, 0);
+  if (is_write & FAKE_ALIGNED && (uintptr_t)p % bytes) {
+    char where[128];
+    print_line(lane->run, at, 0, where, sizeof where);
+    fail_lane(lane->run, ILLEGAL_ADDRESS, "%s: thread %d: %zu bytes at no multiple of them", where,
+              lane->thread, bytes);
+  }
+  check_access(lane->run, lane->thread, p, bytes, is_write & 1 ? IS_WRITE : IS_READ, at, 0);
 }
 
 // What is read was written before the last SYNC_CLUSTER_MEMORY, and is not written again before

@@ -22,9 +22,10 @@ FAKE_CALLED void fake_accessed(const void* p, size_t bytes, int is_write, const 
 #define FAKE_ACCESS(name, bytes, is_write) \
   FAKE_CALLED void name(void* p);          \
   FAKE_CALLED void name(void* p) { fake_accessed(p, bytes, is_write, __builtin_return_address(0)); }
+// Those of a GPU lie at multiples of their bytes, where the type does not say otherwise.
 #define FAKE_ACCESSES(bytes)                                   \
-  FAKE_ACCESS(__tsan_read##bytes, bytes, 0)                    \
-  FAKE_ACCESS(__tsan_write##bytes, bytes, 1)                   \
+  FAKE_ACCESS(__tsan_read##bytes, bytes, FAKE_ALIGNED)         \
+  FAKE_ACCESS(__tsan_write##bytes, bytes, FAKE_ALIGNED | 1)    \
   FAKE_ACCESS(__tsan_unaligned_read##bytes, bytes, 0)          \
   FAKE_ACCESS(__tsan_unaligned_write##bytes, bytes, 1)         \
   FAKE_ACCESS(__tsan_volatile_read##bytes, bytes, 0)           \

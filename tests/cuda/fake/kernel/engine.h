@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FAKE_WARP = 32, FAKE_GROUP = 128, FAKE_MAX_THREADS = 1024 };
+enum { FAKE_ALIGNED = 2, FAKE_WARP = 32, FAKE_GROUP = 128, FAKE_MAX_THREADS = 1024 };
 // Bytes of a lane's stack. Stack i of a block lies at i * FAKE_STACK behind a multiple of
 // FAKE_STACK * FAKE_MAX_THREADS: so a lane finds itself by the address of anything on its stack.
 #define FAKE_STACK ((uintptr_t)256 << 10)
@@ -101,7 +101,8 @@ typedef struct fake_engine {
   void (*bulk)(fake_lane_t* lane, void* shared, const void* map, const int* coordinates, int n,
                unsigned blocks, void* barrier, int line);
   void (*wait_for_inputs)(fake_lane_t* lane);
-  // Accesses of the kernel's own; `at`: where its code is.
+  // Accesses of the kernel's own; `at`: where its code is. is_write: 1 or 0, with FAKE_ALIGNED
+  // where it has to be at a multiple of its bytes.
   void (*access)(fake_lane_t* lane, const void* p, size_t bytes, int is_write, const void* at);
   void (*atomic)(fake_lane_t* lane, const void* p, size_t bytes, int line);
   void (*relax)(fake_lane_t* lane);

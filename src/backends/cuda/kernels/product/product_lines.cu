@@ -116,10 +116,11 @@ DEVICE void take_weights(const element_t* weights, int s, uint32_t (*w)[2]) {
   }
 }
 
-// How far behind a window's first element terms lie; behind the last one, where that lies.
+// How far behind a window's first element terms lie; behind the last one, where that lies, or the
+// last pair where terms are read in pairs.
 DEVICE void find_offsets(int* offsets) {
   for (int k = THREAD; k < PADDED; k += N_THREADS) {
-    const int of = k < K ? k : K - 1;
+    const int of = k < K ? k : CHANNELS % 2 ? K - 1 : K - 2 + k % 2;
     offsets[k] = of / (KW * CHANNELS) * LINE + PLACED(of % (KW * CHANNELS));
   }
 }
