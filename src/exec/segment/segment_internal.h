@@ -45,6 +45,14 @@ assay_status_t segment_build(builder_t* b);
 // After the survey: the row pipelines (segment_pipelines.c).
 assay_status_t segment_find_pipelines(builder_t* b);
 
+static inline assay_step_t* segment_step_of(const builder_t* b, int i) {
+  return &b->s->steps[i - b->s->first];
+}
+// In a launch of several layers that is no pair's: pairs are found last.
+static inline bool segment_runs_with_others(const assay_step_t* s) {
+  return s->joint || s->is_joined || s->siblings || s->is_sibling;
+}
+
 // Once layers are laid out: those that run two at a time; and in a rehearsal, of what is surveyed,
 // all that may (segment_pairs.c).
 assay_status_t segment_find_pairs(builder_t* b);

@@ -14,8 +14,6 @@ typedef struct joint {
   assay_sized_layer_t layers[ASSAY_JOINT_LAYERS];
 } joint_t;
 
-static assay_step_t* step_of(const builder_t* b, int i) { return &b->s->steps[i - b->s->first]; }
-
 static bool has_slot(const int* slots, int n, int slot) {
   for (int i = 0; i < n; i++)
     if (slots[i] == slot) return true;
@@ -52,7 +50,7 @@ static int maker_of(const builder_t* b, const assay_value_t* v, int reader) {
 // Whether what layer i makes lies where the reader reads it, and no other layer does, nor a move.
 // What a layer writes over it is another value.
 static bool is_for(const builder_t* b, int i, int reader, const assay_value_t* v) {
-  const assay_step_t *a = step_of(b, i), *to = step_of(b, reader);
+  const assay_step_t *a = segment_step_of(b, i), *to = segment_step_of(b, reader);
   const int slot = a->out[0];
   if (a->n_out != 1 || slot < 0 || a->outputs != a->end || a->pair || a->joint || a->is_joined ||
       !has_slot(to->in, to->n_in, slot))
@@ -63,7 +61,7 @@ static bool is_for(const builder_t* b, int i, int reader, const assay_value_t* v
   for (size_t m = 0; m < b->s->n_moves; m++)
     if (b->s->moves[m].from == slot || b->s->moves[m].to == slot) return false;
   for (int k = i + 1; k < reader; k++) {
-    const assay_step_t* between = step_of(b, k);
+    const assay_step_t* between = segment_step_of(b, k);
     if (has_slot(between->in, between->n_in, slot) || has_slot(between->out, between->n_out, slot))
       return false;
   }
@@ -85,47 +83,47 @@ static assay_status_t add(assay_joint_layers_t* of, int reader, const assay_valu
 // Whether one of the layers makes what lies there.
 static bool is_inside(const joint_t* j, int slot) {
   for (int a = 1; a < j->of.n; a++)
-    if (step_of(j->b, j->at[a])->out[0] == slot) return true;
+    if (segment_step_of(j->b, j->at[a])->out[0] == slot) return true;
   return false;
 }
 
 // Whether what layer a of them reads is still there when the last one runs, and is not what that
 // one writes; and lies in the form in which the kernel reads it.
 static bool is_kept(const joint_t* j, int a, const assay_storage_t* forms) {
-  const assay_step_t* s = step_of(j->b, j->at[a]);
+  const assay_step_t* s = segment_step_of(j->b, j->at[a]);
   for (int k = 0; k < s->n_in; k++) {
     const assay_storage_t form = s->kernel->in[k];
     if (forms[k].type && (forms[k].type != form.type || forms[k].layout != form.layout))
       return false;
     if (s->in[k] < 0 || is_inside(j, s->in[k])) continue;
     for (int i = j->at[a] + 1; i <= j->at[0]; i++) {
-      const assay_step_t* later = step_of(j->b, i);
+      const assay_step_t* later = segment_step_of(j->b, i);
       const bool views = later->kernel && !later->kernel->enqueue;
       if (!views && has_slot(later->out, later->n_out, s->in[k])) return false;
     }
-    if (step_of(j->b, j->at[0])->out[0] == s->in[k]) return false;
+    if (segment_step_of(j->b, j->at[0])->out[0] == s->in[k]) return false;
   }
   return true;
 }
 
 static bool fits(const joint_t* j, const assay_kernel_t* k) {
-  const assay_step_t* last = step_of(j->b, j->at[0]);
+  const assay_step_t* last = segment_step_of(j->b, j->at[0]);
   const assay_storage_t made = last->kernel->out[0], *forms = k->in;
   if (k->scratch || k->out[0].type != made.type || k->out[0].layout != made.layout) return false;
   for (int a = 0; a < j->of.n; a++) {
     if (!is_kept(j, a, forms)) return false;
-    forms += step_of(j->b, j->at[a])->n_in;
+    forms += segment_step_of(j->b, j->at[a])->n_in;
   }
   return true;
 }
 
 static void keep(joint_t* j, assay_kernel_t* k) {
-  assay_step_t* last = step_of(j->b, j->at[0]);
+  assay_step_t* last = segment_step_of(j->b, j->at[0]);
   last->joint = k;
   last->n_joins = j->of.n;
   memcpy(last->joins, j->at, sizeof last->joins);
   for (int a = 1; a < j->of.n; a++) {
-    assay_step_t* s = step_of(j->b, j->at[a]);
+    assay_step_t* s = segment_step_of(j->b, j->at[a]);
     s->is_joined = true;
     for (int i = 0; i < s->n_in; i++)
       if (s->in[i] >= 0 && j->b->s->slots[s->in[i]].block.last < j->at[0])
@@ -154,7 +152,7 @@ static assay_status_t find(builder_t* b, bool laid) {
   if (b->in->apart || !target->choose_joint) return NULL;
   // From the end: the longest ones are found first.
   for (int i = b->s->end - 1; !st && i >= b->s->first; i--) {
-    const assay_step_t* s = step_of(b, i);
+    const assay_step_t* s = segment_step_of(b, i);
     if (!target->may_join(b->in->user, &b->in->layers->layers[i]) ||
         (laid && (!s->kernel || s->is_joined || s->n_out != 1)))
       continue;

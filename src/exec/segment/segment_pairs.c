@@ -14,13 +14,11 @@ assay_kernel_t* segment_kernel_of(const builder_t* b, int i) {
   return laid ? laid : surveyed_kernel(b, i);
 }
 
-static assay_step_t* step_of(const builder_t* b, int i) { return &b->s->steps[i - b->s->first]; }
-
 // Whether a layer does nothing but give what it reads another shape.
 static bool is_view(const builder_t* b, int i) {
   const assay_kernel_t* k = segment_kernel_of(b, i);
   return k && k->in_place >= 0 && !k->run && !k->enqueue &&
-         step_of(b, i)->moves == step_of(b, i)->end;
+         segment_step_of(b, i)->moves == segment_step_of(b, i)->end;
 }
 
 // The next layer that does more.
@@ -92,16 +90,13 @@ static bool has_forms(const assay_kernel_t* pair, const assay_step_t* a, const a
   return same_form(pair->out[0], a->kernel->out[0]) && same_form(pair->out[1], b->kernel->out[0]);
 }
 
-static bool runs_with_others(const assay_step_t* s) {
-  return s->joint || s->is_joined || s->siblings || s->is_sibling;
-}
-
 // Whether nothing is moved for the second one, which writes over nothing that it reads but what the
 // first one makes. What the caller gets of the first one's output may be moved behind both.
 static bool are_next(const assay_step_t* a, const assay_step_t* b) {
   const int over = b->kernel ? b->kernel->in_place : -1;
   return a->kernel && b->kernel && b->outputs == b->moves &&
-         (over < 0 || b->in[over] == a->out[0]) && !runs_with_others(a) && !runs_with_others(b);
+         (over < 0 || b->in[over] == a->out[0]) && !segment_runs_with_others(a) &&
+         !segment_runs_with_others(b);
 }
 
 // Whether the first one writes over what it reads, which the pair does not.
@@ -126,7 +121,7 @@ static bool hands_over(const assay_step_t* a, const assay_step_t* b) {
 
 // Output of layer j may not lie where layer i still reads.
 static void keep_inputs(builder_t* b, int i, int j) {
-  const assay_step_t* step = step_of(b, i);
+  const assay_step_t* step = segment_step_of(b, i);
   for (int k = 0; k < step->n_in; k++) {
     if (step->in[k] < 0) continue;
     assay_block_t* block = &b->s->slots[step->in[k]].block;
@@ -137,7 +132,7 @@ static void keep_inputs(builder_t* b, int i, int j) {
 assay_status_t segment_find_pairs(builder_t* b) {
   if (b->in->apart || !b->in->target->choose_pair) return NULL;
   for (int i = b->s->first, j; (j = next_of(b, i)) < b->s->end; i++) {
-    assay_step_t *first = step_of(b, i), *second = step_of(b, j);
+    assay_step_t *first = segment_step_of(b, i), *second = segment_step_of(b, j);
     if (!are_next(first, second) || !hands_over(first, second)) continue;
     bool hides = false;
     ASSAY_TRY(make(b, i, j, &hides, &first->pair));

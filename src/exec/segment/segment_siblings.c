@@ -15,14 +15,8 @@ typedef struct siblings {
   assay_sized_layer_t layers[ASSAY_SIBLINGS];
 } siblings_t;
 
-static assay_step_t* step_of(const builder_t* b, int i) { return &b->s->steps[i - b->s->first]; }
-
 static const assay_layer_t* layer_of(const builder_t* b, int i) {
   return &b->in->layers->layers[i];
-}
-
-static bool runs_alone(const assay_step_t* s) {
-  return !s->pair && !s->joint && !s->is_joined && !s->siblings && !s->is_sibling;
 }
 
 static bool has_slot(const assay_step_t* s, int slot) {
@@ -54,10 +48,11 @@ static assay_status_t add(siblings_t* g, int i) {
   const builder_t* b = g->b;
   const int n = g->of.n;
   assay_kernel_t* k = segment_kernel_of(b, i);
-  const assay_step_t* s = step_of(b, i);
+  const assay_step_t* s = segment_step_of(b, i);
   bool ok;
-  if (!k || !k->enqueue || k->in_place >= 0 || k->scratch || !runs_alone(s)) return NULL;
-  if (g->laid && (s->n_out != 1 || (n && !may_run_before(b, step_of(b, g->at[0]), s, i))))
+  if (!k || !k->enqueue || k->in_place >= 0 || k->scratch || segment_runs_with_others(s))
+    return NULL;
+  if (g->laid && (s->n_out != 1 || (n && !may_run_before(b, segment_step_of(b, g->at[0]), s, i))))
     return NULL;
   ASSAY_TRY(segment_describe(g->b, i, &g->layers[n], &ok));
   if (!ok || g->layers[n].n_out != 1 || !g->layers[n].out[0].value ||
@@ -83,12 +78,12 @@ static bool fits(const siblings_t* g, const assay_kernel_t* k) {
 }
 
 static void keep(siblings_t* g, assay_kernel_t* k) {
-  assay_step_t* first = step_of(g->b, g->at[0]);
+  assay_step_t* first = segment_step_of(g->b, g->at[0]);
   first->siblings = k;
   first->n_with = g->of.n;
   memcpy(first->with, g->at, sizeof first->with);
   for (int i = 1; i < g->of.n; i++) {
-    assay_step_t* s = step_of(g->b, g->at[i]);
+    assay_step_t* s = segment_step_of(g->b, g->at[i]);
     s->is_sibling = true;
     g->b->s->slots[s->out[0]].block.first = g->at[0];
   }

@@ -24,10 +24,6 @@ static const char element_name[] = "element", numerics[] = "integers";
 
 // ---- pieces of rows -----------------------------------------------------------------------------
 
-static bool is_one(const product_axis_t* x) {
-  return x->in == 1 && x->out == 1 && x->kernel == 1 && x->pad == 0;
-}
-
 static bool has_steps(const cuda_int8_t* p) { return p->job.q && !p->job.q->simple; }
 
 // Threads of pieces of n places; 0: these do not fit the layer.
@@ -35,8 +31,9 @@ static int64_t threads_of(const cuda_int8_t* p, int n) {
   const product_args_t* a = &p->p.args;
   const product_axis_t *down = &a->axes[PRODUCT_AXES - 2], *across = &a->axes[PRODUCT_AXES - 1];
   const bool depthwise = p->p.left == CUDA_LEFT_CONV && a->n == 1 && a->channels == 1;
-  if (!depthwise || !is_one(&a->axes[0]) || a->y_row % INT8_TOGETHER || a->x_place != a->y_row ||
-      a->k > MAX_TERMS || a->m > INT32_MAX / 4 / a->y_row || (has_steps(p) && n > MAX_ENDS))
+  if (!depthwise || !cuda_axis_is_one(&a->axes[0]) || a->y_row % INT8_TOGETHER ||
+      a->x_place != a->y_row || a->k > MAX_TERMS || a->m > INT32_MAX / 4 / a->y_row ||
+      (has_steps(p) && n > MAX_ENDS))
     return 0;
   const int64_t samples = a->m / ((int64_t)down->out * across->out);
   if (samples * a->x_sample > INT32_MAX / 4) return 0;

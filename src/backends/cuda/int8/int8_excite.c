@@ -69,10 +69,6 @@ typedef struct found {
   bool open[2];
 } found_t;
 
-static bool is_one(const product_axis_t* x) {
-  return x->in == 1 && x->out == 1 && x->kernel == 1 && x->pad == 0;
-}
-
 // Rows of bytes, one after the other, by constant weights.
 static bool has_rows(const cuda_int8_t* p) {
   const product_args_t* a = &p->p.args;
@@ -80,7 +76,7 @@ static bool has_rows(const cuda_int8_t* p) {
               !p->p.gather.args.rows;
   if (p->p.left == CUDA_LEFT_TRANSPOSED) return false;
   if (p->p.left == CUDA_LEFT_MATRIX) return rows && a->x_row == a->k && a->x_k == 1;
-  for (int i = 0; i < PRODUCT_AXES; i++) rows = rows && is_one(&a->axes[i]);
+  for (int i = 0; i < PRODUCT_AXES; i++) rows = rows && cuda_axis_is_one(&a->axes[i]);
   return rows && a->channels == a->k;
 }
 

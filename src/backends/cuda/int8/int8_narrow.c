@@ -19,17 +19,13 @@ enum { N_PLACES = sizeof places / sizeof *places };
 
 static const char numerics[] = "integers";
 
-static bool is_one(const product_axis_t* x) {
-  return x->in == 1 && x->out == 1 && x->kernel == 1 && x->pad == 0;
-}
-
 // Threads of pieces of n places; 0: these do not fit the layer.
 static int64_t threads_of(const cuda_int8_t* p, int n) {
   const product_args_t* a = &p->p.args;
   const product_axis_t *down = &a->axes[PRODUCT_AXES - 2], *across = &a->axes[PRODUCT_AXES - 1];
   const bool narrow = p->p.left == CUDA_LEFT_CONV && p->job.weights && a->matrices == 1 &&
                       a->channels <= MAX_CHANNELS && a->x_place == a->channels;
-  if (!narrow || !is_one(&a->axes[0]) || a->n % INT8_TOGETHER || a->y_row != a->n ||
+  if (!narrow || !cuda_axis_is_one(&a->axes[0]) || a->n % INT8_TOGETHER || a->y_row != a->n ||
       a->k > MAX_SUMS || across->kernel * a->channels > MAX_ROW ||
       (n > 4 && across->kernel * a->channels > MAX_ROW / 2) || a->m > INT32_MAX / 4 / a->y_row)
     return 0;

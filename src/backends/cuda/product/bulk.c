@@ -12,15 +12,11 @@ enum { CAPABILITY = 90, PIECE = 8 };
 static const product_axis_t* across(const product_args_t* a) { return &a->axes[PRODUCT_AXES - 1]; }
 static const product_axis_t* down(const product_args_t* a) { return &a->axes[PRODUCT_AXES - 2]; }
 
-static bool is_unit(const product_axis_t* x) {
-  return x->in == 1 && x->out == 1 && x->kernel == 1 && !x->pad;
-}
-
 static bool read_windows(const cuda_product_t* p, int terms, cuda_bulk_t* b) {
   const product_args_t* a = &p->args;
   const product_axis_t* axes[] = {across(a), down(a)};
   for (int d = 0; d < PRODUCT_AXES - 2; d++)
-    if (!is_unit(&a->axes[d])) return false;
+    if (!cuda_axis_is_one(&a->axes[d])) return false;
   b->places = (cuda_windows_t){.type = p->in,
                                .channels = a->channels,
                                .width = axes[0]->in,

@@ -37,10 +37,6 @@ static bool is_depthwise(const product_args_t* a) { return a->n == 1 && a->chann
 
 static int bytes_of(assay_type_t t) { return (int)assay_kernel_float_bytes(t); }
 
-static bool is_one(const product_axis_t* x) {
-  return x->in == 1 && x->out == 1 && x->kernel == 1 && x->pad == 0;
-}
-
 // A thread makes a piece of either half.
 static int halves_of(const cuda_product_t* p) { return p->half_type ? 2 : 1; }
 
@@ -53,7 +49,7 @@ static int64_t threads_of(const cuda_product_t* p, const piece_t* s) {
   const int wider = bytes_of(p->in) > bytes_of(p->out) ? bytes_of(p->in) : bytes_of(p->out);
   const int64_t side_by_side = depthwise ? a->y_row : a->n;
   const int64_t samples = a->m / ((int64_t)down->out * across->out);
-  if (p->left != CUDA_LEFT_CONV || !is_one(&a->axes[0]) || side_by_side % s->channels ||
+  if (p->left != CUDA_LEFT_CONV || !cuda_axis_is_one(&a->axes[0]) || side_by_side % s->channels ||
       a->y_row % s->channels || (s->channels == 1 && side_by_side % 2 == 0) ||
       (read & (read - 1)) || read * bytes_of(p->in) > PIECE_BYTES ||
       s->channels * wider > PIECE_BYTES || a->k > MAX_TERMS || a->m > INT32_MAX / 4 / a->y_row ||

@@ -140,6 +140,10 @@ bool cuda_weights_are_constant(const assay_sized_layer_t* l, const cuda_product_
   return p->w < 0 || l->in[p->w].constant;
 }
 
+bool cuda_axis_is_one(const product_axis_t* x) {
+  return x->in == 1 && x->out == 1 && x->kernel == 1 && !x->pad;
+}
+
 bool cuda_is_one_to_one(const product_args_t* a) {
   bool yes = true;
   int64_t places = 1;

@@ -109,6 +109,8 @@ int cuda_product_piece(const product_args_t* a);
 // Whether each window of a convolution is one place, and the next one the next place: rows of a
 // matrix, x_place apart.
 bool cuda_is_one_to_one(const product_args_t* a);
+// Whether an axis is none: one place, and one tap without pads.
+bool cuda_axis_is_one(const product_axis_t* x);
 
 // Takes such a convolution as a product of matrices.
 void cuda_product_join_places(cuda_product_t* p);

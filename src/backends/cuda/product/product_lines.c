@@ -28,16 +28,12 @@ typedef struct shape {
   int64_t terms, blocks;  // terms: with zeros behind them
 } shape_t;
 
-static bool is_unit(const product_axis_t* x) {
-  return x->in == 1 && x->out == 1 && x->kernel == 1 && !x->pad;
-}
-
 static bool is_for(const cuda_product_t* p) {
   const product_args_t* a = &p->args;
   const product_axis_t *down = &a->axes[PRODUCT_AXES - 2], *across = &a->axes[PRODUCT_AXES - 1];
   return p->left == CUDA_LEFT_CONV && p->w < 0 && p->taps_of && !p->half_type &&
          assay_kernel_float_bytes(p->in) == 2 && a->matrices == 1 && a->channels == a->x_place &&
-         a->channels <= MAX_CHANNELS && a->k <= MAX_TERMS && is_unit(&a->axes[0]) &&
+         a->channels <= MAX_CHANNELS && a->k <= MAX_TERMS && cuda_axis_is_one(&a->axes[0]) &&
          down->dilation == 1 && across->dilation == 1 && !cuda_is_one_to_one(a) &&
          a->m <= INT32_MAX / 4 && a->x_sample == (int64_t)down->in * across->in * a->channels;
 }
