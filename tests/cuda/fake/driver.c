@@ -5,7 +5,8 @@
 
 #include "internal.h"
 
-enum { MAX_STACK = 8, MULTIPROCESSORS = 4 };
+// A GPU that runs nothing is an H200.
+enum { MAX_STACK = 8, MULTIPROCESSORS = 4, MULTIPROCESSORS_DRY = 132 };
 
 // ---- the driver and its devices -----------------------------------------------------------------
 
@@ -14,6 +15,7 @@ cuda_result_t cuInit(unsigned flags) {
   CALLED(false);
   const char* times = getenv("ASSAY_FAKE_TIMES");
   fake_times_t* t = &fake.state.times;
+  fake.state.dry = getenv("ASSAY_FAKE_DRY") != NULL;
   if (times && sscanf(times, "%d,%d,%d,%d", &t->launching, &t->calling, &t->kernel, &t->call) != 4)
     return INVALID_VALUE;
   return fake.state.devices ? 0 : CUDA_NO_DEVICE;
@@ -59,12 +61,16 @@ cuda_result_t cuDeviceGetName(char* out, int bytes, cuda_device_id_t device) {
   return 0;
 }
 
+static int count_multiprocessors(void) {
+  return fake.state.dry ? MULTIPROCESSORS_DRY : MULTIPROCESSORS;
+}
+
 cuda_result_t cuDeviceGetAttribute(int* out, int attribute, cuda_device_id_t device) {
   (void)device;
   CALLED(false);
   *out = attribute == CUDA_ATTRIBUTE_MAJOR             ? fake.state.capability / 10
          : attribute == CUDA_ATTRIBUTE_MINOR           ? fake.state.capability % 10
-         : attribute == CUDA_ATTRIBUTE_MULTIPROCESSORS ? MULTIPROCESSORS
+         : attribute == CUDA_ATTRIBUTE_MULTIPROCESSORS ? count_multiprocessors()
          : attribute == CUDA_ATTRIBUTE_SHARED_BYTES    ? MAX_SHARED
          : attribute == CUDA_ATTRIBUTE_POOLS           ? !fake.state.no_pools
                                                        : -1;

@@ -26,6 +26,7 @@ typedef struct fake_state {
   int live;            // contexts, allocations, streams, events, graphs and modules that are there
   bool paused;         // streams begin nothing
   bool quiet;          // launches that fail are not told on stderr
+  bool dry;            // kernels are NVIDIA's compiler's, and do nothing (ASSAY_FAKE_DRY)
   int launches;        // of kernels that were done
   fake_times_t times;  // as ASSAY_FAKE_TIMES, "LAUNCHING,CALLING,KERNEL,CALL", says at cuInit
   char message[1024];  // of the launch that failed first

@@ -67,6 +67,7 @@ void break_context(int result, const char* message);
 
 // ---- memory.c -----------------------------------------------------------------------------------
 
+#define TOTAL_DRY ((uint64_t)1 << 36)
 enum { TOTAL = 1 << 28, ALIGNMENT = 256 };
 // Device addresses are the host's with bits that no pointer has.
 #define DEVICE_BITS ((cuda_pointer_t)1 << 60)

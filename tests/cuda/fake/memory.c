@@ -101,24 +101,28 @@ enum { STRIP = 0 };  // the sanitizer has its own
 enum { STRIP = ALIGNMENT };
 #endif
 
+static size_t total_bytes(void) { return fake.state.dry ? (size_t)TOTAL_DRY : (size_t)TOTAL; }
+
 static char* reserve(size_t bytes, bool pinned) {
   void* at = NULL;
   pthread_mutex_lock(&fake.lock);
-  const bool fits = bytes && (pinned || (bytes <= TOTAL && ranges.used <= TOTAL - bytes)) &&
+  const bool fits = bytes &&
+                    (pinned || (bytes <= total_bytes() && ranges.used <= total_bytes() - bytes)) &&
                     posix_memalign(&at, ALIGNMENT, bytes + STRIP) == 0;
   if (fits && !insert(at, bytes, pinned)) {
     free(at);
     at = NULL;
   }
   pthread_mutex_unlock(&fake.lock);
-  if (at) memset(at, 0xff, bytes + STRIP);
+  // What kernels that do nothing leave there is no NaN, and pages that nobody reads cost nothing.
+  if (at && !fake.state.dry) memset(at, 0xff, bytes + STRIP);
   return at;
 }
 
 static void release_at(ptrdiff_t i) {
   range_t* r = &ranges.at[i];
   ranges.used -= r->is_pinned ? 0 : r->bytes;
-  memset(r->at, 0xff, r->bytes);
+  if (!fake.state.dry) memset(r->at, 0xff, r->bytes);
   free(r->at);
   free_history(r->history);
   ranges.n--;
@@ -154,8 +158,8 @@ void memory_end(void) {
 cuda_result_t cuMemGetInfo(size_t* out_free, size_t* out_total) {
   CALLED(true);
   pthread_mutex_lock(&fake.lock);
-  *out_free = TOTAL - ranges.used;
-  *out_total = TOTAL;
+  *out_free = total_bytes() - ranges.used;
+  *out_total = total_bytes();
   pthread_mutex_unlock(&fake.lock);
   return 0;
 }

@@ -89,7 +89,7 @@ static void fill(const work_t* w) {
 
 static void launch(const work_t* w) {
   char message[sizeof fake.state.message] = "";
-  const int r = run_launch(w->launch, message, sizeof message);
+  const int r = fake.state.dry ? 0 : run_launch(w->launch, message, sizeof message);
   if (r) break_context(r, message);
   pthread_mutex_lock(&fake.lock);
   fake.state.launches++;
