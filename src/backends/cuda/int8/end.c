@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "backends/cuda/bytes.h"
+#include "backends/cuda/int8/cells.h"
 #include "base/alloc.h"
 
 // n numbers, or one for all, as m.
@@ -65,6 +66,21 @@ void cuda_int8_end_numbers(const assay_int8_t* q, cuda_int8_end_t* e) {
   e->args.most = limit_of(q, q->high, 1);
 }
 
+static assay_status_t bring_cells(const assay_sized_layer_t* l, cuda_int8_end_t* e) {
+  cuda_int8_cells_t* c = NULL;
+  if (e->both || !cuda_int8_may_have_cells(e->q)) return NULL;
+  ASSAY_TRY(ASSAY_NEW(&c));
+  assay_status_t st = cuda_int8_cells_find(e->q, c);
+  e->n_cells = c->n;
+  e->args.cell_step = c->step, e->args.cell_shift = c->shift;
+  e->args.cells_from = c->from, e->args.cells_to = c->to;
+  if (!st && c->n)
+    st = cuda_bytes_share(l, "int8 cells", c->cells, (size_t)c->n * sizeof *c->cells,
+                          &e->args.cells);
+  assay_free(c);
+  return st;
+}
+
 static assay_status_t read_numbers(const assay_sized_layer_t* l, int64_t m, cuda_int8_end_t* e) {
   const assay_int8_t* q = e->q;
   cuda_int8_end_numbers(q, e);
@@ -72,6 +88,7 @@ static assay_status_t read_numbers(const assay_sized_layer_t* l, int64_t m, cuda
     for (int k = 0; k < 2; k++) e->args.p[i][k] = q->steps[i].p[k];
   for (size_t i = 0; i < q->n_sources; i++) ASSAY_TRY(read_source(l, i, m, e));
   if (!q->anchor && !q->scales_x) return NULL;
+  ASSAY_TRY(bring_cells(l, e));
   ASSAY_TRY(bring_floats(l, "int8 factors", q->factor, q->n_factor, m, &e->args.factor));
   return bring_floats(l, "int8 shifts", q->shift, q->n_factor, m, &e->args.shift);
 }

@@ -13,6 +13,7 @@ typedef struct cuda_int8_end {
   bool both;  // what it quantizes is stored, too
   int8_stream_t streams[ASSAY_INT8_SOURCES];
   int8_end_args_t args;  // but for addresses of operands
+  int n_cells;           // in which kernels may look bytes up (cells.h); 0: they have none
   assay_str_t text;
 } cuda_int8_end_t;
 

@@ -49,6 +49,7 @@ static void print_type(const cuda_int8_end_t* e, bool short_index, assay_str_t* 
                    q->simple && q->low > -(float)INFINITY, q->simple && q->high < (float)INFINITY);
   if (!q->simple) assay_str_append(text, "#define INT8_HAS_STEPS\n");
   print_rough(e, text);
+  if (e->n_cells) assay_str_printf(text, "#define INT8_CELLS %d\n", e->n_cells);
   assay_str_append(text, "#include \"int8_end.h\"\n");
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/cuda/int8/cells.h"
 #include "backends/cuda/int8/product.h"
 
 // Groups of four warps have 64 rows each. split: blocks that share out the terms.
@@ -170,10 +171,16 @@ static void set_tile(const product_args_t* a, const cuda_tile_t* s, bulk_layer_t
 }
 
 // Of a block: those of sums that several have need no room for another block beside it.
+// kept: bytes of shared memory besides.
 static int find_stages(const cuda_own_t* own, const cuda_product_t* p, const shape_t* s,
-                       int step_bytes) {
+                       int step_bytes, int kept) {
+  enum { SHARED_BY_TWO = 112 << 10 };
   const bool alone = count_blocks(p, s) <= own->properties.multiprocessors;
-  return cuda_bulk_block_stages(own, &s->tile, alone, steps_of_block(p, s), step_bytes);
+  const int stages = cuda_bulk_block_stages(own, &s->tile, alone, steps_of_block(p, s), step_bytes);
+  const int room = alone ? own->properties.shared_bytes : SHARED_BY_TWO;
+  const int fewer = stages - (kept + step_bytes - 1) / step_bytes;
+  const bool full = kept && cuda_bulk_block_bytes(stages, step_bytes) + kept > room;
+  return full && fewer > 1 && fewer * step_bytes >= cuda_tile_sums_bytes(&s->tile) ? fewer : stages;
 }
 
 static assay_status_t make_of(const assay_sized_layer_t* l, cuda_int8_t* p, const shape_t* s,
@@ -181,11 +188,13 @@ static assay_status_t make_of(const assay_sized_layer_t* l, cuda_int8_t* p, cons
   const cuda_own_t* own = cuda_own_of(l);
   const cuda_tile_t* t = &s->tile;
   const int step_bytes = (t->rows + t->columns) * b->terms;
-  const int stages = find_stages(own, &b->as, s, step_bytes);
+  const bool keeps = p->job.q && !p->joined && cuda_int8_may_have_cells(p->job.q);
+  const int kept = keeps ? (int)sizeof(int8_cell_t) * CUDA_INT8_MAX_CELLS : 0;
+  const int stages = find_stages(own, &b->as, s, step_bytes, kept);
   const int shared = cuda_bulk_block_bytes(stages, step_bytes);
   int8_product_args_t args = {.product = p->p.args, .zero_x = p->job.zero_x};
   assay_str_t options = {0};
-  if (shared > own->properties.shared_bytes) return NULL;
+  if (shared + kept > own->properties.shared_bytes) return NULL;
   ASSAY_TRY(bring_weights(p, b, &args));
   if (b->as.gather.args.rows) ASSAY_TRY(cuda_gather_load(own, &b->as));
   set_tile(&args.product, t, b);

@@ -16,6 +16,13 @@ typedef struct int8_source_args {
   double scalar;
 } int8_source_args_t;
 
+// A piece of the line of floats, in which a byte changes at one float, `from`, if at all: the first
+// byte of `bytes` is that of floats before it, the second that of the others (cuda/int8/cells.h).
+typedef struct int8_cell {
+  float from;
+  uint32_t bytes;
+} int8_cell_t;
+
 // What becomes of a sum: cuda/int8/end.h fills it.
 typedef struct int8_end_args {
   address_t factor, shift;  // floats, by channel
@@ -28,6 +35,9 @@ typedef struct int8_end_args {
   // Where the scale has an inverse (INT8_INVERSE): that, and limits within which nothing of the
   // type is lost.
   float inverse, least, most;
+  // With INT8_CELLS: so many cells; which one a float belongs to.
+  address_t cells;
+  float cell_step, cell_shift, cells_from, cells_to;
 } int8_end_args_t;
 
 // y = sums of (x - zero_x) (w - zero of w) + start. Channels are those of the product's bias.

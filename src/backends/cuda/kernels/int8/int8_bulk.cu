@@ -9,6 +9,7 @@
 //
 // Options: those of int8_product.h and product_stages.h.
 #define DYNAMIC_ALIGNED 1024  // where patterns of eight lines begin
+#define KEEPS_CELLS
 
 #include "int8_product.h"
 
@@ -70,6 +71,9 @@ KERNEL_OF_BLOCKS(int8_bulk, int8_bulk_args_t, N_THREADS, TOGETHER_BLOCKS) {
   rows_t r;
   if (COLUMNS_EARLY) c = find_columns(&a.of, &t);
   if (THREAD == 0) make_barriers(&s);
+#if END && HAS_CELLS
+  int8_keep_cells(&a.of.end);
+#endif
   SYNC();
   LAUNCH_NEXT();
   if (warp >= READERS && asks_for_warp()) ask(&a, &s, &t, steps, warp == READERS);

@@ -10,6 +10,7 @@
 // dilations; MADE: channels, a multiple of INT8_TOGETHER; PRELOAD 1: a thread keeps all of its
 // weights, which it reads before the inputs are there. The weights, less their zero points, are
 // [taps, channels] of int16. All places of operands fit 31 bits; the first axis is not there.
+#define KEEPS_CELLS
 #include "int8_places.h"
 
 typedef struct thread {
@@ -82,6 +83,10 @@ KERNEL(int8_depthwise, int8_product_args_t, 128) {
 #endif
 #if END
   const affine_t by = affine_of(&a, t.channel);
+#endif
+#if END && HAS_CELLS
+  int8_keep_cells(&a.end);
+  SYNC();
 #endif
   WAIT_FOR_INPUTS();
   LAUNCH_NEXT();

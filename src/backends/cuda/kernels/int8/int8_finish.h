@@ -5,10 +5,61 @@
 // of rough.h or HARD_SWISH, ends that a result lies between are found in float32; where all that it
 // may be becomes one byte, so does the result. Else, once in some thousand times, it is found in
 // float64.
+//
+// Where the text says INT8_CELLS, a byte lies in a table (cuda/int8/cells.h). Kernels that say
+// KEEPS_CELLS look it up in a copy of that in shared memory, which int8_keep_cells makes before a
+// SYNC; all of their threads call it.
 #ifndef ASSAY_BACKENDS_CUDA_KERNELS_INT8_FINISH_H_
 #define ASSAY_BACKENDS_CUDA_KERNELS_INT8_FINISH_H_
 
-#ifdef INT8_ROUGH
+#if defined(INT8_CELLS) && defined(KEEPS_CELLS)
+#define HAS_CELLS 1
+#else
+#define HAS_CELLS 0
+#endif
+
+#if HAS_CELLS
+// As words, each of which is read at once.
+DEVICE uint64_t* int8_kept_cells(void) {
+  SHARED uint64_t cells[INT8_CELLS];
+  return cells;
+}
+
+DEVICE void int8_keep_cells(const int8_end_args_t* e) {
+  for (int i = THREAD; i < INT8_CELLS; i += THREADS)
+    int8_kept_cells()[i] = GLOBAL(const uint64_t, e->cells)[i];
+}
+
+// The lowest byte of what is given.
+DEVICE uint32_t int8_look_up(const int8_end_args_t* e, float f) {
+  const float within = SMALLER(LARGER(f, e->cells_from), e->cells_to);
+  const uint32_t at = bits_of(FMA(within, e->cell_step, e->cell_shift)) - bits_of(0x1p23F);
+  const uint64_t cell = int8_kept_cells()[at];  // int8_cell_t
+  const uint32_t bytes = (uint32_t)(cell >> 32);
+  return f >= float_of((uint32_t)cell) ? bytes >> 8 : bytes;
+}
+
+// Of n places, a constant, up to INT8_PLACES: none waits for what another one takes.
+DEVICE void int8_finish_places(const float* f, const int8_words_t* words, const index_t* at, int n,
+                               index_t channel, const int8_end_args_t* e, address_t y) {
+  uint32_t bytes[INT8_PLACES * INT8_TOGETHER];
+  (void)words, (void)channel;
+  UNROLL
+  for (int i = 0; i < n * INT8_TOGETHER; i++) bytes[i] = int8_look_up(e, f[i]);
+  UNROLL
+  for (int i = 0; i < n; i++) {
+    const uint32_t* of = bytes + i * INT8_TOGETHER;
+    const uint32_t low = PICK_BYTES(of[0], of[1], 0x0040), high = PICK_BYTES(of[2], of[3], 0x0040);
+    const uint32_t words_of[1] = {PICK_BYTES(low, high, 0x5410)};
+    STORE_4(GLOBAL(INT8_OUT, y) + at[i], words_of);
+  }
+}
+
+DEVICE void int8_finish_all(const float* f, const int8_words_t* words, index_t at, index_t channel,
+                            const int8_end_args_t* e, address_t y) {
+  int8_finish_places(f, words, &at, 1, channel, e, y);
+}
+#elif defined(INT8_ROUGH)
 #include "rough.h"
 
 #define ROUGH_FORM_OF(name) half_rough_##name

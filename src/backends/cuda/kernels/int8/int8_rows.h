@@ -25,7 +25,7 @@
                         : 1)
 // So many rows of a thread are on their way at once: else all that a row takes waits for itself
 // where few warps have a tile. A function behind sums is long, and is there once.
-#if END && defined(INT8_HAS_STEPS)
+#if END && defined(INT8_HAS_STEPS) && !HAS_CELLS
 #define ROWS_HAVE_STEPS 1
 #define ROWS_ON_THEIR_WAY 1
 #else
