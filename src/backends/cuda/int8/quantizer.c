@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/cuda/int8/end.h"
+#include "exec/segment/layouts.h"
 
 bool cuda_quantizer_read(const assay_sized_layer_t* l, assay_int8_t* out, int* x) {
   const assay_node_t* n = l->layer->nodes[0];
@@ -27,6 +28,12 @@ bool cuda_quantizer_read(const assay_sized_layer_t* l, assay_int8_t* out, int* x
   return true;
 }
 
+// Whether an operand's elements are in the same order in both layouts: what has one place a channel
+// is in either, whichever a kernel calls it.
+static bool lie_alike(const assay_operand_t* o, assay_layout_t a, assay_layout_t b) {
+  return a == b || assay_layouts_are_same(o->rank, o->dims);
+}
+
 // Whether it reads the first one's output as it is made, and both outputs lie alike.
 static bool is_next(const assay_layer_pair_t* p, int x) {
   const assay_operand_t *made = &p->layers[0]->out[0], *y = &p->layers[1]->out[0];
@@ -34,8 +41,9 @@ static bool is_next(const assay_layer_pair_t* p, int x) {
   const assay_layout_t layout = first->out[0].layout;
   return p->layers[1]->in[x].value == made->value && made->type == ASSAY_TYPE_FLOAT &&
          first->out[0].type == ASSAY_TYPE_FLOAT && made->size == y->size && !first->emulated &&
-         second->in[x].layout == layout && second->out[0].layout == layout &&
-         second->out[0].type == y->type && strcmp(second->tactic->name, "int8_pointwise") == 0;
+         lie_alike(made, second->in[x].layout, layout) &&
+         lie_alike(y, second->out[0].layout, layout) && second->out[0].type == y->type &&
+         strcmp(second->tactic->name, "int8_pointwise") == 0;
 }
 
 void cuda_quantizer_numbers(const assay_int8_t* q, quantizer_args_t* out) {
