@@ -16,6 +16,15 @@
 static const form_case_t cases[] = {
     // ---- past what moves elements
     {PASS,
+     "Conv QuantizeLinear Transpose DequantizeLinear Relu",
+     {"a Transpose of what is read elsewhere, before a quantizer",
+      13,
+      X,
+      CONSTANTS,
+      {"Conv c x w -> c", "Transpose t c -> t | perm=0,2,3,1", "QuantizeLinear q t s z -> tq",
+       "DequantizeLinear d tq s z -> y", "Relu r c -> o"},
+      "y o"}},
+    {PASS,
      "QuantizeLinear Transpose DequantizeLinear",
      {"a Transpose between quantizers",
       13,

@@ -391,6 +391,30 @@ static bool read_bias_node(reader_t* r, const assay_node_t* n) {
   return fits;
 }
 
+// Whether a node multiplies by constants, of which there is one a channel.
+static bool is_channel_scale(const reader_t* r, const assay_node_t* n) {
+  const assay_value_t* v = n->n_inputs == 2 ? n->inputs[n->inputs[0] == r->q->result] : NULL;
+  const assay_tensor_t* t = v ? constant_of(v) : NULL;
+  return is_op(n, "Mul") && t && t->size > 1 && t->type == ASSAY_TYPE_FLOAT && is_by_channel(r, t);
+}
+
+// As what BatchNormalization multiplies by.
+static bool read_channel_scale(reader_t* r, const assay_node_t* n) {
+  assay_int8_t* q = r->q;
+  assay_tensor_t* t = NULL;
+  bool ok = numbers(r, n->inputs[n->inputs[0] == q->result], &t) && t->store == ASSAY_STORE_F64 &&
+            note_affine(r, n);
+  for (int64_t i = 0; ok && i < q->channels; i++) {
+    const double k = assay_f64(t)[i];
+    r->factor[i] *= k;
+    r->shift[i] *= k;
+    ok = isfinite(r->factor[i]) && isfinite(r->shift[i]);
+  }
+  assay_tensor_release(t);
+  if (ok) q->result = n->outputs[0];
+  return ok;
+}
+
 // f scale / sqrt(var + epsilon) + (B - mean ...). Sources: ONNX BatchNormalization 7, 9, 14, 15.
 static bool read_norm(reader_t* r, const assay_node_t* n) {
   enum { SCALE, B, MEAN, VAR, PARAMS };
@@ -448,6 +472,7 @@ static bool extends_affine(const reader_t* r, const assay_node_t* n) {
   const assay_int8_t* q = r->q;
   if (!q->anchor || q->n_steps || q->n_sources != 1 || reads(r, q->result) != 1) return false;
   if (assay_int8_is_norm(n)) return n->inputs[0] == q->result;
+  if (is_channel_scale(r, n)) return true;
   return is_op(n, "Add") && n->n_inputs == 2 && is_affine(q, q->result->producer) &&
          q->result == q->anchor->outputs[0] && !is_op(q->anchor, "Gemm") &&
          (constant_of(n->inputs[0]) || constant_of(n->inputs[1]));
@@ -677,7 +702,9 @@ static bool read_node(reader_t* r, size_t i) {
   if (assay_int8_is_anchor(n)) return read_anchor(r, n);
   if (assay_int8_is_norm(n))
     return r->q->anchor ? extends_affine(r, n) && read_norm(r, n) : start_norm(r, n);
-  if (extends_affine(r, n) && read_bias_node(r, n)) return true;
+  if (extends_affine(r, n) &&
+      (is_channel_scale(r, n) ? read_channel_scale(r, n) : read_bias_node(r, n)))
+    return true;
   return !r->status && read_pointwise(r, n);
 }
 

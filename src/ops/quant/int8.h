@@ -5,15 +5,15 @@
 //   y   = fl32(what the pointwise nodes make of f)          evaluated in float64, rounded once
 //   q   = sat(rne(y / s_y) + z_y)                           the quotient rounded to float32
 //
-// factor is s_x * s_w[c], shift the bias; a BatchNormalization directly after is in both. They
-// are computed in float64 and rounded once. Where nothing quantizes, y is the layer's output. A
-// layer without a contraction has no f, but for a BatchNormalization of a quantized tensor: its sum
-// is (x - z_x), its factor s_x times the normalization's. Other quantized operands of the pointwise
-// nodes are fl32((q - z) s); float32 values are read as they are, by layers whose pointwise part is
-// one float32 operation (`simple`). "Evaluated in float64": int8_functions.h; sums, products and
-// quotients of floats are those of IEEE float64, so that a single one of them, rounded once more,
-// is the float32 operation. (S. A. Figueroa, When is double rounding innocuous?, SIGNUM Newsletter
-// 30, 1995.)
+// factor is s_x * s_w[c], shift the bias; a BatchNormalization directly after, or a multiplication
+// by constants of which there is one a channel, is in both. They are computed in float64 and
+// rounded once. Where nothing quantizes, y is the layer's output. A layer without a contraction has
+// no f, but for a BatchNormalization of a quantized tensor: its sum is (x - z_x), its factor s_x
+// times the normalization's. Other quantized operands of the pointwise nodes are fl32((q - z) s);
+// float32 values are read as they are, by layers whose pointwise part is one float32 operation
+// (`simple`). "Evaluated in float64": int8_functions.h; sums, products and quotients of floats are
+// those of IEEE float64, so that a single one of them, rounded once more, is the float32 operation.
+// (S. A. Figueroa, When is double rounding innocuous?, SIGNUM Newsletter 30, 1995.)
 //
 // This is the one definition for all backends: sums may come from anywhere, since they are exact;
 // what follows is assay_int8_epilogue(), or has its bits.

@@ -287,15 +287,17 @@ static assay_status_t try_before(assay_edit_t* e, assay_node_t* n, const quantiz
       assay_uses_of(&e->uses, between) != 1 ||
       !assay_edit_allows(e, moving->op_type, n->outputs[0]))
     return NULL;
-  // One of them at least is computed by a node, and read here alone; or all are 8-bit integers,
-  // which are given other scales by tables.
+  // One of them at least is computed by a node, and read here alone, or every element is moved,
+  // which takes less for bytes whoever else reads it; or all are 8-bit integers, which are given
+  // other scales by tables.
   bool gains = false, bytes = m->all;
   for (size_t i = 0; i < (m->all ? moving->n_inputs : 1); i++) {
     const assay_value_t* x = moving->inputs[i] ? assay_edit_value(e, moving->inputs[i]) : NULL;
     if (!x || !x->type || x->constant) return NULL;
     const bool dequantized = is_dequantizer(x->producer, &other);
     bytes &= dequantized;
-    gains |= x->producer && !dequantized && !x->is_output && assay_uses_of(&e->uses, x) == 1;
+    const bool alone = !x->is_output && assay_uses_of(&e->uses, x) == 1;
+    gains |= x->producer && !dequantized && (alone || m->keeps);
   }
   return gains || bytes ? quantize_before(e, n, m, moving, q->type) : NULL;
 }
