@@ -58,7 +58,7 @@ static bool read_perm(const assay_node_t* n, int64_t* perm, int* rank) {
 static bool same_shape(const assay_value_t* a, const assay_value_t* b) {
   const int rank = assay_rank_of(a);
   bool same = rank >= 0 && rank == assay_rank_of(b) && assay_elem_of(a) == assay_elem_of(b);
-  for (int i = 0; same && i < rank; i++) same = a->type->dims[i] == b->type->dims[i];
+  for (int i = 0; same && i < rank; i++) same = assay_dim_same(a->type->dims[i], b->type->dims[i]);
   return same;
 }
 

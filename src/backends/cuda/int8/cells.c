@@ -85,11 +85,6 @@ static void evaluate(const assay_int8_t* q, const float* f, int64_t n, void* out
   assay_int8_epilogue(q, &t, n, out);
 }
 
-// As the type has them.
-static int32_t byte_of(const assay_int8_t* q, uint8_t byte) {
-  return q->type == ASSAY_TYPE_INT8 ? (int8_t)byte : byte;
-}
-
 // ---- where bytes may change ---------------------------------------------------------------------
 
 // Floats from `low` to `high` over which the function rises, or falls.
@@ -173,6 +168,7 @@ static bool try_span(const made_t* m, const span_t* s, int64_t from, int64_t* tr
   float f[ASSAY_INT8_TILE];
   uint8_t bytes[ASSAY_INT8_TILE];
   int64_t at = s->first > from ? s->first : from;
+  if (at >= s->last) return true;
   *tried += s->last - at;
   if (*tried > MAX_TRIED) return false;
   // Tiles have a float in common.
@@ -245,7 +241,7 @@ static int cell_of(const cuda_int8_cells_t* c, float f) {
 }
 
 // False: two changes are in one cell.
-static bool lay_out(const made_t* m, const changes_t* changes, int n, cuda_int8_cells_t* c) {
+static bool lay_out(const changes_t* changes, int n, cuda_int8_cells_t* c) {
   const int last = changes->n - 1;
   c->n = n;
   c->from = changes->at[0].from;
@@ -258,13 +254,12 @@ static bool lay_out(const made_t* m, const changes_t* changes, int n, cuda_int8_
   for (int i = 0; i <= last; i++) {
     const change_t* x = &changes->at[i];
     const int at = cell_of(c, x->from);
-    const int32_t below = byte_of(m->q, x->below), above = byte_of(m->q, x->above);
+    const uint32_t below = x->below, above = x->above;
     if (at < cell || at >= n) return false;
-    for (; cell < at; cell++) c->cells[cell] = (int8_cell_t){0, (uint32_t)(below & 255) * 0x0101u};
-    c->cells[cell++] =
-        (int8_cell_t){x->from, (uint32_t)(below & 255) | (uint32_t)(above & 255) << 8};
+    for (; cell < at; cell++) c->cells[cell] = (int8_cell_t){0, below * 0x0101u};
+    c->cells[cell++] = (int8_cell_t){x->from, below | above << 8};
     if (i == last)
-      for (; cell < n; cell++) c->cells[cell] = (int8_cell_t){0, (uint32_t)(above & 255) * 0x0101u};
+      for (; cell < n; cell++) c->cells[cell] = (int8_cell_t){0, above * 0x0101u};
   }
   return true;
 }
@@ -281,7 +276,7 @@ assay_status_t cuda_int8_cells_find(const assay_int8_t* q, cuda_int8_cells_t* ou
   ASSAY_TRY(ASSAY_NEW(&changes));
   bool is = find_changes(&m, turn, changes);
   int n = MIN_CELLS;
-  while (is && n <= CUDA_INT8_MAX_CELLS && !lay_out(&m, changes, n, out)) n *= 2;
+  while (is && n <= CUDA_INT8_MAX_CELLS && !lay_out(changes, n, out)) n *= 2;
   if (!is || n > CUDA_INT8_MAX_CELLS) out->n = 0;
   assay_free(changes);
   return NULL;
