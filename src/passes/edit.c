@@ -427,3 +427,16 @@ bool assay_reshape_target(const assay_value_t* v, int64_t* out) {
   }
   return rank >= 0 && open <= 1;
 }
+
+bool assay_transpose_perm(const assay_node_t* n, int64_t* perm, int* out_rank) {
+  size_t count = 0;
+  if (!assay_is(n, "Transpose") || !n->inputs[0] || !n->outputs[0]) return false;
+  const int64_t* given = assay_attr_ints(n, "perm", &count);
+  const int rank = given ? (int)count : assay_rank_of(n->inputs[0]);
+  if (rank < 0 || rank > ASSAY_MAX_RANK) return false;
+  for (int i = 0; i < rank; i++) perm[i] = given ? given[i] : rank - 1 - i;
+  for (int i = 0; i < rank; i++)
+    if (perm[i] < 0 || perm[i] >= rank) return false;
+  *out_rank = rank;
+  return true;
+}

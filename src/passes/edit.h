@@ -87,6 +87,9 @@ assay_status_t assay_edit_attr_ints(assay_edit_t* e, assay_node_t* node, const c
 bool assay_is(const assay_node_t* n, const char* op_type);
 // The rank of a tensor value; -1: not known.
 int assay_rank_of(const assay_value_t* v);
+// The permutation of a Transpose, of ASSAY_MAX_RANK numbers at most; false: not known, or no
+// Transpose.
+bool assay_transpose_perm(const assay_node_t* n, int64_t* perm, int* out_rank);
 assay_type_t assay_elem_of(const assay_value_t* v);  // UNDEFINED: not known, or no tensor
 // A dimension of a tensor value if it is a number; -1.
 int64_t assay_dim_of(const assay_value_t* v, int i);

@@ -42,18 +42,6 @@ static bool is_pointwise(const assay_node_t* n) {
   return is && n->n_inputs == 2 && n->inputs[LEFT] && n->inputs[RIGHT] && n->outputs[0];
 }
 
-static bool read_perm(const assay_node_t* n, int64_t* perm, int* rank) {
-  size_t count = 0;
-  const int64_t* given = assay_attr_ints(n, "perm", &count);
-  *rank = assay_rank_of(n->outputs[0]);
-  if (*rank < 2 || *rank > ASSAY_MAX_RANK || (given && count != (size_t)*rank)) return false;
-  for (int i = 0; i < *rank; i++) {
-    perm[i] = given ? given[i] : *rank - 1 - i;
-    if (perm[i] < 0 || perm[i] >= *rank) return false;
-  }
-  return true;
-}
-
 // The same dimensions, known or not.
 static bool same_shape(const assay_value_t* a, const assay_value_t* b) {
   const int rank = assay_rank_of(a);
@@ -129,7 +117,7 @@ static bool read_perms(const assay_edit_t* e, site_t* s) {
     const assay_node_t* t = s->sides[i].transpose;
     int64_t perm[ASSAY_MAX_RANK];
     if (!t) continue;
-    if (!read_perm(t, perm, &s->rank)) return false;
+    if (!assay_transpose_perm(t, perm, &s->rank) || s->rank < 2) return false;
     for (int k = 0; n && k < s->rank; k++) same &= perm[k] == s->perm[k];
     memcpy(s->perm, perm, (size_t)s->rank * sizeof *perm);
     goes |= is_alone(e, t->outputs[0]);

@@ -6,26 +6,12 @@
 
 enum { X };
 
-// The permutation of a Transpose; false: not known.
-static bool read_perm(const assay_node_t* n, int64_t* perm, int* out_rank) {
-  size_t count = 0;
-  if (!assay_is(n, "Transpose") || !n->inputs[X] || !n->outputs[0]) return false;
-  const int64_t* given = assay_attr_ints(n, "perm", &count);
-  const int rank = given ? (int)count : assay_rank_of(n->inputs[X]);
-  if (rank < 0 || rank > ASSAY_MAX_RANK) return false;
-  for (int i = 0; i < rank; i++) perm[i] = given ? given[i] : rank - 1 - i;
-  for (int i = 0; i < rank; i++)
-    if (perm[i] < 0 || perm[i] >= rank) return false;
-  *out_rank = rank;
-  return true;
-}
-
 static assay_status_t merge(assay_edit_t* e, assay_node_t* n) {
   int64_t outer[ASSAY_MAX_RANK], inner[ASSAY_MAX_RANK], perm[ASSAY_MAX_RANK];
   int rank = 0, same = 0;
   assay_node_t* first = n->inputs[X]->producer;
-  if (!first || first->graph != n->graph || !read_perm(n, outer, &rank) ||
-      !read_perm(first, inner, &same) || rank != same)
+  if (!first || first->graph != n->graph || !assay_transpose_perm(n, outer, &rank) ||
+      !assay_transpose_perm(first, inner, &same) || rank != same)
     return NULL;
   const bool alone = assay_uses_of(&e->uses, n->inputs[X]) == 1 && !n->inputs[X]->is_output;
   bool nothing = true;
@@ -59,8 +45,9 @@ static assay_status_t into_gemm(assay_edit_t* e, assay_node_t* n) {
   if (!assay_is(n, "Gemm") || n->n_inputs < 2) return NULL;
   for (size_t i = 0; i < 2; i++) {
     assay_node_t* t = n->inputs[i] ? n->inputs[i]->producer : NULL;
-    if (!t || t->graph != n->graph || n->inputs[i]->is_output || !read_perm(t, perm, &rank) ||
-        rank != 2 || perm[0] != 1 || perm[1] != 0 || assay_uses_of(&e->uses, n->inputs[i]) != 1)
+    if (!t || t->graph != n->graph || n->inputs[i]->is_output ||
+        !assay_transpose_perm(t, perm, &rank) || rank != 2 || perm[0] != 1 || perm[1] != 0 ||
+        assay_uses_of(&e->uses, n->inputs[i]) != 1)
       continue;
     const assay_node_t* both[] = {n, t};
     ASSAY_TRY(assay_pass_record(e->c, ASSAY_PASS_CHANGED, both, 2, "Gemm transposes by itself"));

@@ -174,13 +174,9 @@ static void set_tile(const product_args_t* a, const cuda_tile_t* s, bulk_layer_t
 // kept: bytes of shared memory besides.
 static int find_stages(const cuda_own_t* own, const cuda_product_t* p, const shape_t* s,
                        int step_bytes, int kept) {
-  enum { SHARED_BY_TWO = 112 << 10 };
   const bool alone = count_blocks(p, s) <= own->properties.multiprocessors;
   const int stages = cuda_bulk_block_stages(own, &s->tile, alone, steps_of_block(p, s), step_bytes);
-  const int room = alone ? own->properties.shared_bytes : SHARED_BY_TWO;
-  const int fewer = stages - (kept + step_bytes - 1) / step_bytes;
-  const bool full = kept && cuda_bulk_block_bytes(stages, step_bytes) + kept > room;
-  return full && fewer > 1 && fewer * step_bytes >= cuda_tile_sums_bytes(&s->tile) ? fewer : stages;
+  return cuda_bulk_stages_beside(own, &s->tile, alone, stages, step_bytes, kept);
 }
 
 static assay_status_t make_of(const assay_sized_layer_t* l, cuda_int8_t* p, const shape_t* s,

@@ -289,9 +289,12 @@ bool cuda_bulk_is_alone(const cuda_own_t* own, const cuda_product_t* p, const cu
 
 // Steps in shared memory: of a block that is alone, all that a multiprocessor has; else two should
 // find room in one.
+// What each of two blocks of a multiprocessor may have.
+enum { SHARED_BY_TWO = 112 << 10 };
+
 int cuda_bulk_block_stages(const cuda_own_t* own, const cuda_tile_t* s, bool alone, int64_t steps,
                            int step_bytes) {
-  enum { MIN_STAGES = 3, SHARED_BY_TWO = 112 << 10 };
+  enum { MIN_STAGES = 3 };
   const int most = own->properties.shared_bytes - CUDA_BULK_OTHER_BYTES;
   const int sums = (cuda_tile_sums_bytes(s) + step_bytes - 1) / step_bytes;
   const int least = sums > MIN_STAGES ? sums : MIN_STAGES;
@@ -300,6 +303,15 @@ int cuda_bulk_block_stages(const cuda_own_t* own, const cuda_tile_t* s, bool alo
   if (stages > CUDA_BULK_MAX_STAGES) stages = CUDA_BULK_MAX_STAGES;
   if (stages > steps) stages = (int)steps;
   return stages < least ? least : stages;
+}
+
+int cuda_bulk_stages_beside(const cuda_own_t* own, const cuda_tile_t* s, bool alone, int stages,
+                            int step_bytes, int others) {
+  const int fewer = stages - (others + step_bytes - 1) / step_bytes;
+  const int least = (cuda_tile_sums_bytes(s) + step_bytes - 1) / step_bytes;
+  const int room = alone ? own->properties.shared_bytes : SHARED_BY_TWO;
+  const bool full = others && cuda_bulk_block_bytes(stages, step_bytes) + others > room;
+  return full && fewer >= least && fewer > 1 ? fewer : stages;
 }
 
 int cuda_bulk_block_threads(const cuda_tile_t* s) {

@@ -87,6 +87,10 @@ bool cuda_bulk_is_down_first(const cuda_product_t* p);
 // these bytes: the stages that it has, and its threads and shared memory.
 int cuda_bulk_block_stages(const cuda_own_t* own, const cuda_tile_t* s, bool alone, int64_t steps,
                            int step_bytes);
+// The same with so many bytes of shared memory beside them: fewer stages where these would take
+// what a multiprocessor has for the block, but no fewer than sums need.
+int cuda_bulk_stages_beside(const cuda_own_t* own, const cuda_tile_t* s, bool alone, int stages,
+                            int step_bytes, int others);
 // Whether all blocks run at once, and so each may be alone in a multiprocessor.
 bool cuda_bulk_is_alone(const cuda_own_t* own, const cuda_product_t* p, const cuda_tile_t* s);
 int cuda_bulk_block_threads(const cuda_tile_t* s);

@@ -44,19 +44,12 @@ static bool take_scale(const cuda_scale_t* scale, const cuda_bulk_t* b, const cu
   return *bytes <= MAX_BYTES;
 }
 
-// Fewer where numbers would take what a multiprocessor has for the block, but no fewer than sums
-// need.
 static int find_stages(const cuda_own_t* own, const cuda_tile_t* s, const cuda_product_t* p,
                        int numbers) {
-  enum { SHARED_BY_TWO = 112 << 10 };
   const bool alone = cuda_bulk_is_alone(own, p, s);
   const int bytes = cuda_bulk_step_bytes(s);
   const int stages = cuda_bulk_block_stages(own, s, alone, cuda_bulk_steps(p), bytes);
-  const int fewer = stages - (numbers + bytes - 1) / bytes;
-  const int least = (cuda_tile_sums_bytes(s) + bytes - 1) / bytes;
-  const int room = alone ? own->properties.shared_bytes : SHARED_BY_TWO;
-  const bool full = numbers && cuda_bulk_block_bytes(stages, bytes) + numbers > room;
-  return full && fewer >= least && fewer > 1 ? fewer : stages;
+  return cuda_bulk_stages_beside(own, s, alone, stages, bytes, numbers);
 }
 
 // scale: NULL: the left side is what it is.
